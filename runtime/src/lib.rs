@@ -1,0 +1,23 @@
+//! Delivered many times, applied once.
+
+mod failure;
+mod handler;
+mod inbox;
+mod key;
+mod message;
+
+pub use failure::{BoxError, Failure, FailureKind, Rejection, reject};
+pub use handler::{Handler, OnOutOfRange, OnTombstone, Options, Outcome, StartAt};
+pub use handstamp_macros::idempotent;
+pub use inbox::{Access, Inbox, Store};
+pub use key::{Key, KeyError, KeyFunction, KeySource};
+pub use message::{
+    Argument, Arguments, EventId, FromMessage, FromRef, Headers, Json, Message, MessageBuilder, Needs,
+    Nothing, Payload, Position, Provides, State, Text,
+};
+
+/// What generated code names. Not public API.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::handler::Takes;
+}
