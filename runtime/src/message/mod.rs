@@ -1,18 +1,22 @@
 //! A message, copied out of whatever delivered it, and where it stood.
 
+mod builder;
 mod extract;
 mod headers;
+mod position;
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
+
+pub use builder::MessageBuilder;
 pub use extract::{
     Argument, Arguments, EventId, FromMessage, FromRef, Json, Needs, Nothing, Payload, Provides, State, Text,
 };
 pub use headers::Headers;
+pub use position::Position;
 
 /// One message: key, payload, headers and, where the source has one, its position.
 ///
@@ -96,113 +100,5 @@ impl fmt::Debug for Message {
             .field("payload_bytes", &self.payload.as_ref().map(ExactSizeIterator::len))
             .field("headers", &self.headers())
             .finish_non_exhaustive()
-    }
-}
-
-/// Fills a [`Message`].
-#[derive(Clone, Debug, Default)]
-pub struct MessageBuilder {
-    buffer: BytesMut,
-    key: Option<Range<usize>>,
-    payload: Option<Range<usize>>,
-    headers: Vec<u8>,
-    position: Option<Position>,
-    timestamp: Option<i64>,
-}
-
-impl MessageBuilder {
-    /// Makes room for `bytes` at once, so that filling allocates only here.
-    #[must_use]
-    pub fn with_capacity(bytes: usize) -> Self {
-        Self { buffer: BytesMut::with_capacity(bytes), ..Self::default() }
-    }
-
-    /// Sets the message key.
-    #[must_use]
-    pub fn key(mut self, key: impl AsRef<[u8]>) -> Self {
-        self.key = Some(self.push(key.as_ref()));
-        self
-    }
-
-    /// Sets the payload.
-    #[must_use]
-    pub fn payload(mut self, payload: impl AsRef<[u8]>) -> Self {
-        self.payload = Some(self.push(payload.as_ref()));
-        self
-    }
-
-    /// Adds a header.
-    #[must_use]
-    pub fn header(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
-        headers::encode(&mut self.headers, name.as_ref(), Some(value.as_ref()));
-        self
-    }
-
-    /// Adds a header whose value is null.
-    #[must_use]
-    pub fn null_header(mut self, name: impl AsRef<[u8]>) -> Self {
-        headers::encode(&mut self.headers, name.as_ref(), None);
-        self
-    }
-
-    /// Sets where the message stands.
-    #[must_use]
-    pub fn position(mut self, position: Position) -> Self {
-        self.position = Some(position);
-        self
-    }
-
-    /// Sets the record's time, in milliseconds since 1970.
-    #[must_use]
-    pub fn timestamp(mut self, milliseconds: i64) -> Self {
-        self.timestamp = Some(milliseconds);
-        self
-    }
-
-    /// The message.
-    #[must_use]
-    pub fn build(mut self) -> Message {
-        let headers = std::mem::take(&mut self.headers);
-        let headers = self.push(&headers);
-        Message {
-            buffer: self.buffer.freeze(),
-            key: self.key,
-            payload: self.payload,
-            headers,
-            position: self.position,
-            timestamp: self.timestamp,
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8]) -> Range<usize> {
-        let start = self.buffer.len();
-        self.buffer.put_slice(bytes);
-        start..self.buffer.len()
-    }
-}
-
-/// Where a message stands in a Kafka log.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub struct Position {
-    /// The topic's name.
-    pub topic: Arc<str>,
-    /// The partition's number.
-    pub partition: i32,
-    /// The record's offset.
-    pub offset: i64,
-}
-
-impl Position {
-    /// A position.
-    #[must_use]
-    pub fn new(topic: impl Into<Arc<str>>, partition: i32, offset: i64) -> Self {
-        Self { topic: topic.into(), partition, offset }
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}[{}]@{}", self.topic, self.partition, self.offset)
     }
 }
