@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
-use super::{Headers, Message, Position};
+use super::{DecodeError, Headers, Message, Position};
 use crate::failure::BoxError;
 use crate::key::Key;
 
@@ -50,8 +50,10 @@ impl<T: DeserializeOwned + Send> FromMessage for Json<T> {
     const NEEDS_PAYLOAD: bool = true;
 
     fn from_message(message: &Message, _: &Key) -> Result<Self, BoxError> {
-        let payload = message.payload().unwrap_or_default();
-        Ok(Self(serde_json::from_slice(payload)?))
+        let payload = message.payload().ok_or(DecodeError::NoPayload)?;
+        let value =
+            serde_json::from_slice(payload).map_err(|error| DecodeError::json::<T>(payload, error))?;
+        Ok(Self(value))
     }
 }
 
@@ -59,7 +61,7 @@ impl FromMessage for Payload {
     const NEEDS_PAYLOAD: bool = true;
 
     fn from_message(message: &Message, _: &Key) -> Result<Self, BoxError> {
-        message.payload_bytes().map(Self).ok_or_else(|| "no payload".into())
+        Ok(Self(message.payload_bytes().ok_or(DecodeError::NoPayload)?))
     }
 }
 
@@ -67,7 +69,9 @@ impl FromMessage for Text {
     const NEEDS_PAYLOAD: bool = true;
 
     fn from_message(message: &Message, _: &Key) -> Result<Self, BoxError> {
-        Ok(Self(std::str::from_utf8(message.payload().unwrap_or_default())?.to_owned()))
+        let payload = message.payload().ok_or(DecodeError::NoPayload)?;
+        let text = std::str::from_utf8(payload).map_err(|error| DecodeError::not_text(payload, error))?;
+        Ok(Self(text.to_owned()))
     }
 }
 

@@ -1,6 +1,8 @@
 //! A message, copied out of whatever delivered it, and where it stood.
 
 mod builder;
+mod decode;
+mod excerpt;
 mod extract;
 mod headers;
 mod position;
@@ -10,6 +12,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+pub(crate) use decode::DecodeError;
+pub(crate) use excerpt::Excerpt;
 
 pub use builder::MessageBuilder;
 pub use extract::{
