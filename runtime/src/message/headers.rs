@@ -61,12 +61,12 @@ impl<'a> Iterator for HeadersIter<'a> {
     type Item = (&'a [u8], Option<&'a [u8]>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Emptied first, so that a torn header is the end and not skipped over.
-        let bytes = std::mem::take(&mut self.0);
-        let (name, bytes) = decode(bytes)?;
-        let (value, bytes) = decode(bytes)?;
-        self.0 = bytes;
-        Some((name?, value))
+        let (name, rest) = decode(self.0)?;
+        let (value, rest) = decode(rest)?;
+        let header = (name?, value);
+        // Only now: behind a torn header nothing can be told apart.
+        self.0 = rest;
+        Some(header)
     }
 }
 
@@ -143,8 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_header_is_the_last() {
-        let mut headers = HeadersIter(b"\0\0\0\x09\0\0\0\0\0\0\0\0");
+    fn nothing_is_read_behind_a_header_that_makes_no_sense() {
+        let mut headers = HeadersIter(b"\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0");
         assert_eq!((headers.next(), headers.next()), (None, None));
     }
 
