@@ -16,12 +16,10 @@ kafka_java() {
 }
 
 kafka_download() {
-    local work
     [[ ! -f $KAFKA_JARS/complete ]] || return 0
     command -v mvn >/dev/null || die "Kafka: install Maven (mvn), or start Docker, or set KAFKA_BROKERS"
-    work=$(mktemp -d "$CACHE/download.XXXXXX")
     echo "kafka: downloading $KAFKA_VERSION, once" >&2
-    mvn --quiet --batch-mode --file "$KAFKA_FILES/pom.xml" "-Dkafka.version=$KAFKA_VERSION" \
+    mvn --quiet --batch-mode -Dstyle.color=never --file "$KAFKA_FILES/pom.xml" "-Dkafka.version=$KAFKA_VERSION" \
         org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
         -DincludeScope=runtime "-DoutputDirectory=$work/jars" >"$work/log" 2>&1 ||
         die_with "$work/log" "Kafka: Maven cannot download $KAFKA_VERSION; set KAFKA_BROKERS to use another broker"
@@ -35,7 +33,6 @@ kafka_download() {
     rm -rf "$KAFKA_JARS"
     mv "$work/jars" "$KAFKA_JARS"
     touch "$KAFKA_JARS/complete"
-    rm -rf "$work"
 }
 
 # 16 random bytes as Kafka writes ids.

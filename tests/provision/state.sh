@@ -65,10 +65,12 @@ lock_state() {
     flock -w 900 8 || die "another tests/services has held $STATE/lock for 15 minutes"
 }
 
-# Runs a download alone: clones share the cache.
+# Runs a download alone, since clones share the cache, with $work as its scratch folder there.
 with_cache() {
     (
         flock -w 900 9 || die "another download has held $CACHE/lock for 15 minutes"
+        work=$(mktemp -d "$CACHE/download.XXXXXX")
+        trap 'rm -rf "$work"' EXIT
         "$@"
     ) 9>"$CACHE/lock"
 }
