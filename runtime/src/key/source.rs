@@ -25,7 +25,7 @@ pub enum KeySource {
     /// `position`: topic, partition and offset. Weaker: a producer's re-publish gets a new offset.
     Position,
     /// `uuid(…)`: the text key inside as a UUID of 16 bytes. Letter case, braces, `urn:uuid:` and missing
-    /// hyphens make no difference, as they would in a text key.
+    /// hyphens make no difference, as they would in a text key; all zeros or all ones are refused.
     Uuid(&'static Self),
     /// `(…, …)`: several keys together, in this order.
     Composite(&'static [Self]),

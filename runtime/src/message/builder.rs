@@ -37,6 +37,9 @@ impl MessageBuilder {
     }
 
     /// Adds a header.
+    ///
+    /// # Panics
+    /// If its name or its value has 4 GiB or more.
     #[must_use]
     pub fn header(self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.push_header(name.as_ref(), Some(value.as_ref()))

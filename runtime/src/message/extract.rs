@@ -38,7 +38,8 @@ pub struct Payload(pub Bytes);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text(pub String);
 
-/// The message's idempotency key in readable form: for a UUID the hyphenated lower case, else the text.
+/// The message's idempotency key in readable form, as [`Key`] displays it: for a UUID the hyphenated
+/// lower case, for text the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventId(pub String);
 
