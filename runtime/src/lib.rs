@@ -1,6 +1,8 @@
 //! Delivered many times, applied once.
 
 mod failure;
+#[doc(hidden)]
+pub mod flow;
 mod handler;
 mod inbox;
 mod key;

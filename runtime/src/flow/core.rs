@@ -1,0 +1,339 @@
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::commit::Commits;
+use super::lane::Lane;
+use super::partition::Partition;
+use super::save::Saves;
+use super::{
+    Action, Epoch, Event, JobId, LaneId, LaneStart, Millis, NextOffset, Offset, Outcome, ReassignReason,
+    Snapshot, StopReason, Tp,
+};
+
+/// The core's limits and periods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Jobs at a time, over all lanes: as many as there are connections for them. At least 1.
+    pub max_running: usize,
+    /// A partition that holds this many records is paused,
+    pub records_high: usize,
+    /// until it holds no more than this.
+    pub records_low: usize,
+    /// With this many bytes held in all, every partition that holds a record is paused,
+    pub bytes_high: usize,
+    /// until no more than this are held. A partition that holds nothing may always fetch, so that one that
+    /// is stuck does not starve the others.
+    pub bytes_low: usize,
+    /// The shortest time between two commits, and between two saves.
+    pub commit_every: Millis,
+    /// How often offsets are committed again that did not move: another member can move them back.
+    pub assert_every: Millis,
+    /// How often the row of a resting lane is read again: a database can be restored while nothing is
+    /// written.
+    pub confirm_every: Millis,
+    /// Spreads retries.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_running: 8,
+            records_high: 1_000,
+            records_low: 500,
+            bytes_high: 32 << 20,
+            bytes_low: 24 << 20,
+            commit_every: Millis(100),
+            assert_every: Millis(5_000),
+            confirm_every: Millis(30_000),
+            seed: 0,
+        }
+    }
+}
+
+/// The decision core of one Kafka client. `R` is what the shell finds a record by.
+#[derive(Debug)]
+pub struct Core<R> {
+    pub(super) config: Config,
+    pub(super) now: Millis,
+    pub(super) partitions: BTreeMap<Tp, Partition<R>>,
+    /// Jobs that have not ended, those of closed epochs included: each holds a connection.
+    pub(super) jobs: BTreeMap<JobId, Running>,
+    pub(super) commits: Commits,
+    pub(super) saves: Saves,
+    pub(super) draining: BTreeSet<Tp>,
+    /// Given up in this step.
+    pub(super) released: Vec<Tp>,
+    pub(super) lifecycle: Lifecycle,
+    /// Lanes with a job that has not ended, whatever its epoch.
+    busy: BTreeSet<LaneId>,
+    ready: VecDeque<LaneId>,
+    waiting: BTreeSet<(Millis, LaneId)>,
+    next_job: u64,
+    bytes: usize,
+    /// Whether too many bytes are held.
+    short: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lifecycle {
+    Running,
+    Stopping,
+    Finished,
+}
+
+#[derive(Debug)]
+pub(super) struct Running {
+    lane: LaneId,
+    epoch: Epoch,
+    offset: Offset,
+    watermark: NextOffset,
+}
+
+impl<R: Clone> Core<R> {
+    /// A core without partitions.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            commits: Commits::default(),
+            saves: Saves::default(),
+            config,
+            now: Millis(0),
+            partitions: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            draining: BTreeSet::new(),
+            released: Vec::new(),
+            lifecycle: Lifecycle::Running,
+            busy: BTreeSet::new(),
+            ready: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            next_job: 0,
+            bytes: 0,
+            short: false,
+        }
+    }
+
+    /// Takes in what happened and appends what is to be done. A time before the last one counts as the
+    /// last one.
+    pub fn step(&mut self, now: Millis, event: Event<R>, actions: &mut Vec<Action<R>>) {
+        self.now = self.now.max(now);
+        match event {
+            Event::Assigned { tp, epoch, start, lanes } => self.assigned(tp, epoch, start, lanes, actions),
+            Event::Record { tp, epoch, offset, bytes, handle } => {
+                self.fetched(tp, epoch, offset, bytes, handle, actions);
+            }
+            Event::Position { tp, epoch, position } => self.idle(tp, epoch, position),
+            Event::Finished { job, outcome } => self.finished(job, outcome, actions),
+            Event::ProgressSaved { saved } => self.progress_saved(&saved, actions),
+            Event::Committed { offsets, ok } => self.committed(&offsets, ok),
+            Event::Tick => {}
+            Event::Revoke { tps } => self.revoke(tps, actions),
+            Event::DrainDeadline { tps } => self.cut(&tps, actions),
+            Event::Lost { tps } => self.lost(&tps, actions),
+            Event::Drain => self.drain(actions),
+        }
+        self.wake();
+        self.dispatch(actions);
+        self.save(actions);
+        self.commit(actions);
+        self.release(actions);
+    }
+
+    /// When [`Event::Tick`] is due, if nothing else happens before.
+    #[must_use]
+    pub fn next_wakeup(&self) -> Option<Millis> {
+        let retry = self.waiting.first().map(|&(at, ..)| at);
+        [retry, self.next_save(), self.next_commit()].into_iter().flatten().min()
+    }
+
+    /// What the core knows.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            running: self.jobs.len(),
+            bytes: self.bytes,
+            stopping: self.lifecycle != Lifecycle::Running,
+            partitions: self.partitions.values().map(Partition::snapshot).collect(),
+        }
+    }
+
+    /// The partition, if this is still its epoch and it is not being given up.
+    fn open(&mut self, tp: Tp, epoch: Epoch) -> Option<&mut Partition<R>> {
+        self.partitions.get_mut(&tp).filter(|partition| partition.epoch == epoch && partition.is_open())
+    }
+
+    fn assigned(
+        &mut self,
+        tp: Tp,
+        epoch: Epoch,
+        start: Option<NextOffset>,
+        lanes: Vec<LaneStart>,
+        actions: &mut Vec<Action<R>>,
+    ) {
+        let known = self.partitions.get(&tp).is_some_and(|partition| partition.epoch >= epoch);
+        if known || self.lifecycle != Lifecycle::Running {
+            return;
+        }
+        self.close(tp, actions);
+        let partition = Partition::new(tp, epoch, start, lanes);
+        self.saves.touch(partition.lane_ids());
+        self.commits.touch(tp);
+        self.partitions.insert(tp, partition);
+        self.schedule_rounds();
+    }
+
+    fn fetched(
+        &mut self,
+        tp: Tp,
+        epoch: Epoch,
+        offset: Offset,
+        bytes: usize,
+        handle: R,
+        actions: &mut Vec<Action<R>>,
+    ) {
+        let Some(partition) = self.open(tp, epoch) else { return };
+        if !partition.fetched(offset, bytes, handle) {
+            return;
+        }
+        let lanes = partition.lane_ids();
+        self.bytes += bytes;
+        for lane in lanes {
+            self.want(lane);
+        }
+        self.watch_memory(actions);
+        self.regulate(tp, actions);
+    }
+
+    fn idle(&mut self, tp: Tp, epoch: Epoch, position: NextOffset) {
+        let Some(partition) = self.open(tp, epoch) else { return };
+        partition.reached(position);
+        let lanes = partition.lane_ids();
+        self.saves.touch(lanes);
+    }
+
+    fn finished(&mut self, id: JobId, outcome: Outcome, actions: &mut Vec<Action<R>>) {
+        let Some(job) = self.jobs.remove(&id) else { return };
+        let Running { lane, epoch, offset, watermark } = job;
+        self.busy.remove(&lane);
+        let current = self.partitions.get_mut(&lane.tp).filter(|partition| partition.epoch == epoch);
+
+        let stop = match outcome {
+            Outcome::TransactionEnded => Some(StopReason::TransactionEnded { lane, offset }),
+            Outcome::Misconfigured => Some(StopReason::Misconfigured { lane, offset }),
+            _ => None,
+        };
+        if let Some(reason) = stop {
+            if let Some(state) = current.and_then(|partition| partition.lane(lane)) {
+                state.halt();
+            }
+            return self.stop(reason, actions);
+        }
+        let Some(partition) = current else { return self.queue(lane) };
+        match outcome {
+            Outcome::WentBack => return self.reassign(lane.tp, ReassignReason::WentBack, actions),
+            Outcome::Superseded => return self.reassign(lane.tp, ReassignReason::Superseded, actions),
+            Outcome::Done | Outcome::Skipped => {
+                let acknowledged = (outcome == Outcome::Done).then_some(watermark);
+                let freed = partition.finished(lane, offset, acknowledged);
+                self.free(freed, actions);
+                self.regulate(lane.tp, actions);
+                self.want(lane);
+            }
+            _ => self.failed(lane, id, outcome),
+        }
+        self.saves.touch([lane]);
+        self.commits.touch(lane.tp);
+    }
+
+    fn failed(&mut self, lane: LaneId, job: JobId, outcome: Outcome) {
+        let (seed, now) = (self.config.seed, self.now);
+        let Some(partition) = self.partitions.get_mut(&lane.tp) else { return };
+        let open = partition.is_open();
+        let Some(state) = partition.lane(lane) else { return };
+        let delay = state.failed(outcome, seed, job);
+        if !open {
+            return;
+        }
+        if delay == Millis(0) {
+            self.want(lane);
+        } else {
+            state.wait_until(now + delay);
+            self.waiting.insert((now + delay, lane));
+        }
+    }
+
+    /// Ends the back-offs that are due.
+    fn wake(&mut self) {
+        while let Some(&(at, lane)) = self.waiting.first()
+            && at <= self.now
+        {
+            self.waiting.pop_first();
+            let partition = self.partitions.get_mut(&lane.tp);
+            if partition.and_then(|partition| partition.lane(lane)).is_some_and(Lane::wake) {
+                self.ready.push_back(lane);
+            }
+        }
+    }
+
+    /// Puts a lane in line if it has something to run.
+    fn want(&mut self, lane: LaneId) {
+        let partition = self.partitions.get_mut(&lane.tp).filter(|partition| partition.is_open());
+        if partition.and_then(|partition| partition.lane(lane)).is_some_and(Lane::want) {
+            self.ready.push_back(lane);
+        }
+    }
+
+    /// Puts a lane in line again that had to wait for a job of an earlier epoch.
+    fn queue(&mut self, lane: LaneId) {
+        let partition = self.partitions.get_mut(&lane.tp);
+        if partition.and_then(|partition| partition.lane(lane)).is_some_and(|lane| lane.is_ready()) {
+            self.ready.push_back(lane);
+        }
+    }
+
+    /// Takes a partition's lanes out of every line.
+    pub(super) fn unqueue(&mut self, tp: Tp) {
+        self.ready.retain(|lane| lane.tp != tp);
+        self.waiting.retain(|(_, lane)| lane.tp != tp);
+    }
+
+    /// Hands out permits, to the lane that has waited longest.
+    fn dispatch(&mut self, actions: &mut Vec<Action<R>>) {
+        while self.jobs.len() < self.config.max_running.max(1) {
+            let Some(lane) = self.ready.pop_front() else { break };
+            if self.busy.contains(&lane) {
+                continue;
+            }
+            let id = JobId(self.next_job);
+            let Some(partition) = self.partitions.get_mut(&lane.tp) else { continue };
+            let Some(job) = partition.start(lane, id) else { continue };
+            self.next_job += 1;
+            self.busy.insert(lane);
+            let running = Running { lane, epoch: job.epoch, offset: job.offset, watermark: job.watermark };
+            self.jobs.insert(id, running);
+            actions.push(Action::Start(job));
+        }
+    }
+
+    /// Gives back what dropped records held.
+    pub(super) fn free(&mut self, bytes: usize, actions: &mut Vec<Action<R>>) {
+        self.bytes -= bytes;
+        self.watch_memory(actions);
+    }
+
+    /// Pauses or resumes all partitions when a shortage of memory begins or ends.
+    fn watch_memory(&mut self, actions: &mut Vec<Action<R>>) {
+        let Config { bytes_high, bytes_low, .. } = self.config;
+        let short = if self.short { self.bytes > bytes_low } else { self.bytes >= bytes_high };
+        if short != self.short {
+            self.short = short;
+            let partitions = self.partitions.values_mut();
+            actions.extend(partitions.filter_map(|partition| partition.regulate(&self.config, short)));
+        }
+    }
+
+    /// Pauses or resumes one partition.
+    fn regulate(&mut self, tp: Tp, actions: &mut Vec<Action<R>>) {
+        let partition = self.partitions.get_mut(&tp);
+        actions.extend(partition.and_then(|partition| partition.regulate(&self.config, self.short)));
+    }
+}

@@ -1,0 +1,370 @@
+//! Where a partition starts, from what Kafka and the database say.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use super::NextOffset;
+
+/// Whose offsets these are. What a broker does not tell (an empty cluster id, a nil topic id) is not
+/// compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The cluster's id.
+    pub cluster: String,
+    /// The topic's id: another one when the topic was deleted and created again.
+    pub topic_id: Uuid,
+}
+
+/// A progress row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Everything below has been dealt with.
+    pub next: NextOffset,
+    /// Whose offsets these are.
+    pub identity: Identity,
+}
+
+/// What is known of one handler on this partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// The consumer's name.
+    pub consumer: &'a str,
+    /// Its row.
+    pub row: Option<Row>,
+    /// Whether it has a row for another partition of the topic.
+    pub known: bool,
+    /// Where it starts if it has never run.
+    pub first: First,
+}
+
+/// Where a consumer starts that has never run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    /// At the start of the log.
+    Beginning,
+    /// Behind what is there now.
+    End,
+}
+
+/// Where to start, and what somebody should know about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The lowest of what the handlers need.
+    pub offset: StartOffset,
+    /// To be logged.
+    pub notes: Vec<Note>,
+}
+
+/// A place in the log, the lower one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StartOffset {
+    /// The start of the log.
+    Beginning,
+    /// This offset.
+    At(NextOffset),
+    /// Behind what is there now.
+    End,
+}
+
+/// Worth a line in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Kafka's offset was moved forward by hand, or the database is older than it.
+    KafkaAhead {
+        /// Whose row is lower.
+        consumer: String,
+        /// Kafka's offset.
+        committed: NextOffset,
+        /// The row's.
+        stored: NextOffset,
+    },
+    /// A partition that was added to a topic the consumer reads.
+    NewPartition {
+        /// The consumer.
+        consumer: String,
+    },
+}
+
+/// Why a partition does not start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The topic is another one than the row was written for.
+    #[error(
+        "the topic was deleted and created again: the progress of `{consumer}` is that of topic id {stored}, \
+         the topic's id is {actual}; to read the new topic from its start run \
+         `handstamp progress reset --to-start`"
+    )]
+    TopicRecreated {
+        /// Whose row.
+        consumer: String,
+        /// The row's topic id.
+        stored: Uuid,
+        /// The topic's.
+        actual: Uuid,
+    },
+    /// The cluster is another one than the row was written for.
+    #[error(
+        "this is another Kafka cluster: the progress of `{consumer}` is that of cluster `{stored}`, the brokers \
+         belong to `{actual}`; correct the bootstrap servers, or, if the topic has moved here, run \
+         `handstamp progress reset --to-start`"
+    )]
+    OtherCluster {
+        /// Whose row.
+        consumer: String,
+        /// The row's cluster id.
+        stored: String,
+        /// The brokers'.
+        actual: String,
+    },
+    /// Kafka has an offset, the database has nothing.
+    #[error(
+        "the group has committed offset {committed}, but the database knows nothing of `{consumer}` on this \
+         topic: it may be a wrong or restored database, or a consumer that ran without handstamp; run \
+         `handstamp progress adopt` to go on at {committed}, or `handstamp progress reset --to-start` to read \
+         everything again"
+    )]
+    UnknownProgress {
+        /// The consumer.
+        consumer: String,
+        /// Kafka's offset.
+        committed: NextOffset,
+    },
+}
+
+/// Decides where a partition starts: at the lower of Kafka's offset and the row, the lowest of all handlers.
+///
+/// # Errors
+/// A [`Refusal`] where every start would skip records or apply them to the wrong state; the partition
+/// waits until somebody has decided.
+pub fn decide(
+    committed: Option<NextOffset>,
+    actual: &Identity,
+    handlers: &[Progress<'_>],
+) -> Result<Start, Refusal> {
+    // One row is enough to explain Kafka's offset: a handler that has just joined the group is new.
+    let explained = handlers.iter().any(|handler| handler.row.is_some());
+    let unexplained = committed.filter(|_| !explained);
+    let mut offset = None;
+    let mut notes = Vec::new();
+    for handler in handlers {
+        let wanted = match &handler.row {
+            Some(row) => {
+                check_identity(handler.consumer, &row.identity, actual)?;
+                notes.extend(kafka_ahead(handler.consumer, committed, row.next));
+                StartOffset::At(committed.map_or(row.next, |committed| committed.min(row.next)))
+            }
+            None if handler.known => {
+                notes.push(Note::NewPartition { consumer: handler.consumer.to_owned() });
+                StartOffset::Beginning
+            }
+            None => match (unexplained, handler.first) {
+                (Some(committed), _) => {
+                    return Err(Refusal::UnknownProgress {
+                        consumer: handler.consumer.to_owned(),
+                        committed,
+                    });
+                }
+                (None, First::Beginning) => StartOffset::Beginning,
+                (None, First::End) => StartOffset::End,
+            },
+        };
+        offset = Some(offset.map_or(wanted, |lowest: StartOffset| lowest.min(wanted)));
+    }
+    Ok(Start { offset: offset.unwrap_or(StartOffset::Beginning), notes })
+}
+
+fn check_identity(consumer: &str, stored: &Identity, actual: &Identity) -> Result<(), Refusal> {
+    let told = !stored.cluster.is_empty() && !actual.cluster.is_empty();
+    if told && stored.cluster != actual.cluster {
+        return Err(Refusal::OtherCluster {
+            consumer: consumer.to_owned(),
+            stored: stored.cluster.clone(),
+            actual: actual.cluster.clone(),
+        });
+    }
+    let told = !stored.topic_id.is_nil() && !actual.topic_id.is_nil();
+    if told && stored.topic_id != actual.topic_id {
+        return Err(Refusal::TopicRecreated {
+            consumer: consumer.to_owned(),
+            stored: stored.topic_id,
+            actual: actual.topic_id,
+        });
+    }
+    Ok(())
+}
+
+fn kafka_ahead(consumer: &str, committed: Option<NextOffset>, stored: NextOffset) -> Option<Note> {
+    let committed = committed.filter(|&committed| committed > stored)?;
+    Some(Note::KafkaAhead { consumer: consumer.to_owned(), committed, stored })
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KafkaAhead { consumer, committed, stored } => write!(
+                f,
+                "Kafka's offset {committed} is ahead of `{consumer}`'s progress {stored} in the database: starting \
+                 at {stored}; if the offset was moved forward to skip records, run \
+                 `handstamp progress reset --to {committed}` as well"
+            ),
+            Self::NewPartition { consumer } => {
+                write!(f, "a partition `{consumer}` has not read before: starting at the start of its log")
+            }
+        }
+    }
+}
+
+/// An offset that is not in the log. The text says how far it is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// What was asked for.
+    pub asked: NextOffset,
+    /// The first offset of the log.
+    pub low: NextOffset,
+    /// Behind the last one.
+    pub high: NextOffset,
+}
+
+impl OutOfRange {
+    /// `None` for an offset that can be read from: one in the log, or its end.
+    #[must_use]
+    pub fn find(asked: NextOffset, low: NextOffset, high: NextOffset) -> Option<Self> {
+        (asked < low || asked > high).then_some(Self { asked, low, high })
+    }
+
+    /// How many offsets below the log's start will never be read.
+    #[must_use]
+    pub fn gone(&self) -> u64 {
+        u64::try_from(self.low.0.saturating_sub(self.asked.0)).unwrap_or(0)
+    }
+}
+
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, low, high } = self;
+        write!(f, "asked for {asked}, the log is {low}..{high}: ")?;
+        match asked.0.saturating_sub(high.0) {
+            ahead if ahead > 0 => write!(f, "{ahead} ahead of the log end"),
+            _ => write!(f, "{} gone", self.gone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Uuid = Uuid::from_u128(1);
+    const ELSEWHERE: Uuid = Uuid::from_u128(2);
+
+    fn identity(cluster: &str, topic_id: Uuid) -> Identity {
+        Identity { cluster: cluster.to_owned(), topic_id }
+    }
+
+    fn row(next: i64) -> Progress<'static> {
+        let row = Row { next: NextOffset(next), identity: identity("c", HERE) };
+        Progress { consumer: "credit", row: Some(row), known: true, first: First::Beginning }
+    }
+
+    fn no_row(known: bool, first: First) -> Progress<'static> {
+        Progress { consumer: "audit", row: None, known, first }
+    }
+
+    fn start(committed: Option<i64>, handlers: &[Progress<'_>]) -> Result<Start, Refusal> {
+        decide(committed.map(NextOffset), &identity("c", HERE), handlers)
+    }
+
+    fn offset(committed: Option<i64>, handlers: &[Progress<'_>]) -> StartOffset {
+        start(committed, handlers).unwrap().offset
+    }
+
+    fn at(next: i64) -> StartOffset {
+        StartOffset::At(NextOffset(next))
+    }
+
+    #[test]
+    fn offset_and_row_start_at_the_lower() {
+        assert_eq!(offset(Some(40), &[row(50)]), at(40));
+        assert_eq!(offset(Some(60), &[row(50)]), at(50));
+    }
+
+    #[test]
+    fn offset_moved_forward_by_hand_is_noted_and_the_row_wins() {
+        let start = start(Some(60), &[row(50)]).unwrap();
+        assert_eq!(start.offset, at(50));
+        let note = start.notes[0].to_string();
+        assert!(
+            note.contains("starting at 50") && note.contains("handstamp progress reset --to 60"),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn row_without_an_offset_starts_at_the_row() {
+        assert_eq!(start(None, &[row(50)]).unwrap(), Start { offset: at(50), notes: vec![] });
+    }
+
+    #[test]
+    fn added_partition_of_a_known_topic_starts_at_the_start_of_the_log() {
+        for committed in [None, Some(7)] {
+            let start = start(committed, &[no_row(true, First::End)]).unwrap();
+            assert_eq!(start.offset, StartOffset::Beginning);
+            assert_eq!(start.notes, [Note::NewPartition { consumer: "audit".into() }]);
+        }
+    }
+
+    #[test]
+    fn new_consumer_starts_where_it_says() {
+        assert_eq!(offset(None, &[no_row(false, First::Beginning)]), StartOffset::Beginning);
+        assert_eq!(offset(None, &[no_row(false, First::End)]), StartOffset::End);
+    }
+
+    #[test]
+    fn offset_without_any_progress_is_refused_with_both_ways_out() {
+        let refusal = start(Some(7), &[no_row(false, First::Beginning)]).unwrap_err();
+        let text = refusal.to_string();
+        assert!(text.contains("handstamp progress adopt"), "{text}");
+        assert!(text.contains("handstamp progress reset --to-start"), "{text}");
+    }
+
+    #[test]
+    fn handler_that_joins_a_group_with_progress_is_new() {
+        assert_eq!(offset(Some(40), &[row(50), no_row(false, First::End)]), at(40));
+        assert_eq!(offset(Some(40), &[row(50), no_row(false, First::Beginning)]), StartOffset::Beginning);
+    }
+
+    #[test]
+    fn several_handlers_start_at_the_lowest_of_all() {
+        assert_eq!(offset(Some(90), &[row(50), row(30), row(80)]), at(30));
+    }
+
+    #[test]
+    fn recreated_topic_is_refused_with_both_ids() {
+        let refusal = decide(None, &identity("c", ELSEWHERE), &[row(5)]).unwrap_err();
+        assert!(matches!(refusal, Refusal::TopicRecreated { stored: HERE, actual: ELSEWHERE, .. }));
+    }
+
+    #[test]
+    fn other_cluster_is_refused_before_its_topic_ids_are_compared() {
+        let refusal = decide(None, &identity("d", ELSEWHERE), &[row(5)]).unwrap_err();
+        assert!(matches!(refusal, Refusal::OtherCluster { .. }));
+    }
+
+    #[test]
+    fn ids_a_broker_does_not_tell_are_not_compared() {
+        assert!(decide(None, &identity("", Uuid::nil()), &[row(5)]).is_ok());
+    }
+
+    #[test]
+    fn c18_offset_off_the_log_says_how_far() {
+        let find = |asked| OutOfRange::find(NextOffset(asked), NextOffset(420), NextOffset(850));
+        assert_eq!(find(300).unwrap().to_string(), "asked for 300, the log is 420..850: 120 gone");
+        assert_eq!(
+            find(900).unwrap().to_string(),
+            "asked for 900, the log is 420..850: 50 ahead of the log end"
+        );
+        assert_eq!((find(420), find(850)), (None, None));
+    }
+}

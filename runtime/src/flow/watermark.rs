@@ -1,0 +1,112 @@
+use std::collections::BTreeSet;
+
+use super::{NextOffset, Offset};
+
+/// How far a lane has got: the one place that says which offset everything below is dealt with.
+///
+/// Offsets have gaps (compaction, transaction markers), so nothing is ever inferred from their being
+/// contiguous: the watermark is the lowest record that is fetched and unfinished, or else the horizon.
+#[derive(Clone, Debug)]
+pub(super) struct Watermark {
+    unfinished: BTreeSet<Offset>,
+    /// Nothing below is still to be fetched. `None` until the log's start is known.
+    horizon: Option<NextOffset>,
+}
+
+impl Watermark {
+    pub(super) fn new(start: Option<NextOffset>) -> Self {
+        Self { unfinished: BTreeSet::new(), horizon: start }
+    }
+
+    /// Whether a record was fetched before, or lies below where reading started.
+    pub(super) fn has_passed(&self, offset: Offset) -> bool {
+        self.horizon >= Some(offset.next())
+    }
+
+    pub(super) fn fetched(&mut self, offset: Offset) {
+        self.unfinished.insert(offset);
+        self.reached(offset.next());
+    }
+
+    pub(super) fn finished(&mut self, offset: Offset) {
+        self.unfinished.remove(&offset);
+    }
+
+    /// The consumer stands here, and every record before it has been fetched.
+    pub(super) fn reached(&mut self, position: NextOffset) {
+        self.horizon = self.horizon.max(Some(position));
+    }
+
+    pub(super) fn first(&self) -> Option<Offset> {
+        self.unfinished.first().copied()
+    }
+
+    /// Everything below is dealt with; `None` while that cannot be said.
+    pub(super) fn next(&self) -> Option<NextOffset> {
+        self.lowest(self.first())
+    }
+
+    /// What [`Self::next`] will be once `offset`, too, is finished.
+    pub(super) fn next_without(&self, offset: Offset) -> NextOffset {
+        let other = self.unfinished.iter().copied().find(|&other| other != offset);
+        self.lowest(other).unwrap_or(NextOffset(offset.0))
+    }
+
+    fn lowest(&self, unfinished: Option<Offset>) -> Option<NextOffset> {
+        unfinished.map(|offset| NextOffset(offset.0)).or(self.horizon)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn watermark_is_the_lowest_record_not_finished(
+            start in prop::option::of(0_i64..5),
+            gaps in prop::collection::vec(0_i64..4, 1..40),
+            finish in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
+            idle in 0_i64..3,
+        ) {
+            let mut watermark = Watermark::new(start.map(NextOffset));
+            let mut fetched = Vec::new();
+            let mut at = start.unwrap_or(7);
+            for gap in gaps {
+                at += gap;
+                watermark.fetched(Offset(at));
+                fetched.push(at);
+                at += 1;
+            }
+            at += idle;
+            watermark.reached(NextOffset(at));
+
+            let mut finished = BTreeSet::new();
+            for index in finish {
+                let offset = *index.get(&fetched);
+                let unfinished = |without: Option<i64>| {
+                    let open = |o: &&i64| !finished.contains(*o) && Some(**o) != without;
+                    fetched.iter().find(open).copied().unwrap_or(at)
+                };
+                prop_assert_eq!(watermark.next(), Some(NextOffset(unfinished(None))));
+                prop_assert_eq!(watermark.next_without(Offset(offset)), NextOffset(unfinished(Some(offset))));
+                watermark.finished(Offset(offset));
+                finished.insert(offset);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_claimed_before_the_start_of_the_log_is_known() {
+        assert_eq!(Watermark::new(None).next(), None);
+    }
+
+    #[test]
+    fn position_never_moves_the_watermark_back() {
+        let mut watermark = Watermark::new(Some(NextOffset(5)));
+        watermark.reached(NextOffset(3));
+        assert_eq!(watermark.next(), Some(NextOffset(5)));
+    }
+}
