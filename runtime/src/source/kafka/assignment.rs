@@ -1,0 +1,170 @@
+use std::collections::BTreeMap;
+
+use rdkafka::consumer::{Consumer as _, RebalanceProtocol};
+use rdkafka::error::KafkaResult;
+use rdkafka::{Offset, TopicPartitionList};
+
+use super::{Consumer, Topics};
+use crate::flow::{Epoch, Tp};
+
+/// The partitions that librdkafka fetches for us, which may be fewer than the group gave us: one
+/// whose start is not known yet, or that has stopped, is left out of the assignment.
+#[derive(Debug, Default)]
+pub(super) struct Assignment {
+    held: BTreeMap<Tp, Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    epoch: Epoch,
+    /// Where to go on if the whole assignment has to be given again.
+    next: i64,
+    wanted: Flow,
+    actual: Flow,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Fetching,
+    Paused,
+}
+
+impl Assignment {
+    /// The epoch of a record just delivered, if its partition is held; keeps its position.
+    pub(super) fn delivered(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp, offset: i64) -> Option<Epoch> {
+        let held = self.held.get_mut(&tp)?;
+        held.next = offset + 1;
+        if held.wanted == Flow::Paused && held.actual == Flow::Fetching {
+            // A new assignment forgets pauses; pausing before the first record could lose its start.
+            held.actual = Flow::Paused;
+            pause(consumer, topics, tp);
+        }
+        Some(held.epoch)
+    }
+
+    pub(super) fn epoch(&self, tp: Tp) -> Option<Epoch> {
+        self.held.get(&tp).map(|held| held.epoch)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// What is held, and where each partition would go on.
+    pub(super) fn positions(&self) -> impl Iterator<Item = (Tp, Epoch, i64)> {
+        self.held.iter().map(|(tp, held)| (*tp, held.epoch, held.next))
+    }
+
+    /// Takes partitions in, at their offsets; one that is held already starts again.
+    pub(super) fn add(
+        &mut self,
+        consumer: &Consumer,
+        topics: &Topics,
+        starts: &[(Tp, Epoch, i64)],
+    ) -> KafkaResult<()> {
+        let again: Vec<Tp> =
+            starts.iter().map(|(tp, ..)| *tp).filter(|tp| self.held.contains_key(tp)).collect();
+        let cooperative = is_cooperative(consumer);
+        if cooperative && !again.is_empty() {
+            consumer.incremental_unassign(&list(topics, again.iter().map(|tp| (*tp, None)))?)?;
+        }
+        for &(tp, epoch, next) in starts {
+            let held = Held { epoch, next, wanted: Flow::Fetching, actual: Flow::Fetching };
+            self.held.insert(tp, held);
+        }
+        if cooperative {
+            let added = list(topics, starts.iter().map(|&(tp, _, next)| (tp, Some(next))))?;
+            resume(consumer, &added);
+            consumer.incremental_assign(&added)
+        } else {
+            self.assign_all(consumer, topics)
+        }
+    }
+
+    /// Stops fetching a partition that the group still counts as ours.
+    pub(super) fn leave_out(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp) -> KafkaResult<()> {
+        if self.held.remove(&tp).is_none() {
+            return Ok(());
+        }
+        if is_cooperative(consumer) {
+            consumer.incremental_unassign(&list(topics, [(tp, None)])?)
+        } else {
+            self.assign_all(consumer, topics)
+        }
+    }
+
+    /// Answers a revocation: gives back what is held of `tps`.
+    pub(super) fn give_back(&mut self, consumer: &Consumer, topics: &Topics, tps: &[Tp]) -> KafkaResult<()> {
+        let mut returned = Vec::new();
+        for tp in tps {
+            if self.held.remove(tp).is_some() {
+                returned.push((*tp, None));
+            }
+        }
+        if is_cooperative(consumer) {
+            consumer.incremental_unassign(&list(topics, returned)?)
+        } else {
+            consumer.unassign()
+        }
+    }
+
+    pub(super) fn pause(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp) {
+        if let Some(held) = self.held.get_mut(&tp) {
+            (held.wanted, held.actual) = (Flow::Paused, Flow::Paused);
+            pause(consumer, topics, tp);
+        }
+    }
+
+    pub(super) fn resume(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp) {
+        if let Some(held) = self.held.get_mut(&tp) {
+            (held.wanted, held.actual) = (Flow::Fetching, Flow::Fetching);
+            if let Ok(list) = list(topics, [(tp, None)]) {
+                resume(consumer, &list);
+            }
+        }
+    }
+
+    /// The eager protocol knows whole assignments only: the others go on where they are.
+    fn assign_all(&mut self, consumer: &Consumer, topics: &Topics) -> KafkaResult<()> {
+        let all = list(topics, self.held.iter().map(|(tp, held)| (*tp, Some(held.next))))?;
+        // A pause outlives its assignment in librdkafka, and one set before the first fetch loses
+        // the start offset.
+        resume(consumer, &all);
+        for held in self.held.values_mut() {
+            held.actual = Flow::Fetching;
+        }
+        consumer.assign(&all)
+    }
+}
+
+pub(super) fn is_cooperative(consumer: &Consumer) -> bool {
+    matches!(consumer.rebalance_protocol(), RebalanceProtocol::Cooperative)
+}
+
+pub(super) fn list(
+    topics: &Topics,
+    partitions: impl IntoIterator<Item = (Tp, Option<i64>)>,
+) -> KafkaResult<TopicPartitionList> {
+    let mut list = TopicPartitionList::new();
+    for (tp, next) in partitions {
+        let offset = next.map_or(Offset::Invalid, Offset::Offset);
+        list.add_partition_offset(topics.name(tp), tp.partition, offset)?;
+    }
+    Ok(list)
+}
+
+fn pause(consumer: &Consumer, topics: &Topics, tp: Tp) {
+    if let Ok(list) = list(topics, [(tp, None)])
+        && let Err(error) = consumer.pause(&list)
+    {
+        tracing::debug!(topic = &**topics.name(tp), partition = tp.partition, %error, "not paused");
+    }
+}
+
+fn resume(consumer: &Consumer, partitions: &TopicPartitionList) {
+    if partitions.count() > 0
+        && let Err(error) = consumer.resume(partitions)
+    {
+        tracing::debug!(%error, "not resumed");
+    }
+}

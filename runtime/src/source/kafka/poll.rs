@@ -1,0 +1,305 @@
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::Consumer as _;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::Message as _;
+use tokio::sync::mpsc::Sender;
+
+pub(crate) use super::rebalance::Released;
+use super::rebalance::Context;
+use super::{Consumer, Kafka, Topics, convert};
+use crate::flow::{Epoch, Tp};
+use crate::message::Message;
+
+/// How long one poll waits; also how long a command may wait.
+const POLL: Duration = Duration::from_millis(20);
+/// How often positions are read while nothing arrives.
+const POSITIONS_EVERY: Duration = Duration::from_millis(500);
+/// How many records are handed over at once.
+const BATCH: usize = 256;
+/// How long a dead client is left alone before a new one is made.
+const REBUILD_AFTER: Duration = Duration::from_secs(1);
+/// How long closing waits for lookups that still use the client.
+const CLOSE_LIMIT: Duration = Duration::from_secs(8);
+
+/// What the poll thread tells.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The group gave us these partitions; nothing of them is fetched before [`Command::Assign`].
+    Owned(Vec<Tp>),
+    /// The group wants these back; the callback waits for the answer, with a limit.
+    Revoking { tps: Vec<Tp>, released: Released },
+    /// These are gone already: another member may have them.
+    Lost(Vec<Tp>),
+    /// Records, in the order of each partition.
+    Records(Vec<Fetched>),
+    /// Where the client stands in partitions that deliver nothing, behind transaction markers too.
+    Positions(Vec<(Tp, Epoch, i64)>),
+    /// The offset of some partition is not in its log; librdkafka does not say which. Where each
+    /// partition would go on.
+    OffLog(Vec<(Tp, Epoch, i64)>),
+    /// These could not be taken into the assignment.
+    NotAssigned(Vec<Tp>),
+    /// Something to tell the operator.
+    Trouble(Trouble),
+    /// The client was closed.
+    Closed,
+}
+
+/// A record and the epoch it was fetched in.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    pub(crate) tp: Tp,
+    pub(crate) epoch: Epoch,
+    pub(crate) offset: i64,
+    pub(crate) message: Arc<Message>,
+}
+
+/// What goes wrong with the client. It recovers by itself unless said otherwise.
+#[derive(Clone, Debug)]
+pub(crate) enum Trouble {
+    /// Brokers or the coordinator do not answer.
+    Broker { code: RDKafkaErrorCode },
+    /// The poll thread was late and the group went on without us.
+    Evicted,
+    /// We may not do what we are configured for.
+    NotAllowed { code: RDKafkaErrorCode },
+    /// The group or the brokers refuse our settings.
+    Settings { code: RDKafkaErrorCode },
+    /// librdkafka refused our answer to a rebalance.
+    Rebalance { what: &'static str, error: String },
+    /// The client was beyond repair and is made anew.
+    Rebuilt { error: String },
+}
+
+/// What the poll thread is told.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Fetch these from these offsets on.
+    Assign(Vec<(Tp, Epoch, i64)>),
+    /// Stop fetching this one; the group still counts it as ours.
+    LeaveOut(Tp),
+    /// Fetch no more for now.
+    Pause(Tp, Epoch),
+    /// Fetch again.
+    Resume(Tp, Epoch),
+    /// Leave the group and end.
+    Close,
+}
+
+/// The place where the current client can be found by lookups.
+pub(super) type Slot = Arc<Mutex<Option<Arc<Consumer>>>>;
+
+/// The poll thread: nothing but polling and handing over, so that it is never late.
+pub(crate) struct Poll {
+    pub(super) kafka: Kafka,
+    pub(super) group: String,
+    pub(super) topics: Topics,
+    pub(super) inputs: Sender<Input>,
+    pub(super) commands: Receiver<Command>,
+    pub(super) slot: Slot,
+    pub(super) drain_limit: Duration,
+}
+
+enum End {
+    Asked,
+    Fatal(String),
+}
+
+impl Poll {
+    /// Runs until told to close or until nobody listens.
+    pub(crate) fn run(self) {
+        loop {
+            match self.one_client() {
+                Ok(End::Asked) => break,
+                Ok(End::Fatal(error)) | Err(error) => {
+                    if self.inputs.blocking_send(Input::Trouble(Trouble::Rebuilt { error })).is_err() {
+                        break;
+                    }
+                    thread::sleep(REBUILD_AFTER);
+                }
+            }
+        }
+        let _gone = self.inputs.blocking_send(Input::Closed);
+    }
+
+    fn one_client(&self) -> Result<End, String> {
+        let context = Context::new(self.inputs.clone(), self.topics.clone(), self.drain_limit);
+        let consumer: Consumer = self
+            .kafka
+            .consumer(&self.group)
+            .create_with_context(context)
+            .map_err(|error| error.to_string())?;
+        let names: Vec<&str> = self.topics.names().collect();
+        consumer.subscribe(&names).map_err(|error| error.to_string())?;
+        let consumer = Arc::new(consumer);
+        *lock(&self.slot) = Some(Arc::clone(&consumer));
+        let end = self.poll(&consumer);
+        self.close(consumer);
+        Ok(end)
+    }
+
+    fn poll(&self, consumer: &Consumer) -> End {
+        let mut positions_read = Instant::now();
+        loop {
+            loop {
+                match self.commands.try_recv() {
+                    Ok(Command::Close) | Err(TryRecvError::Disconnected) => return End::Asked,
+                    Ok(command) => self.obey(consumer, command),
+                    Err(TryRecvError::Empty) => break,
+                }
+            }
+            let mut records = Vec::new();
+            let mut wait = POLL;
+            while records.len() < BATCH {
+                match consumer.poll(wait) {
+                    Some(Ok(record)) => {
+                        wait = Duration::ZERO;
+                        let Some(tp) = self.topics.find(record.topic(), record.partition()) else { continue };
+                        let offset = record.offset();
+                        let epoch = consumer
+                            .context()
+                            .assignment(|held| held.delivered(consumer, &self.topics, tp, offset));
+                        // A record of a partition that is no longer ours comes back to its new owner.
+                        if let Some(epoch) = epoch {
+                            let message = Arc::new(convert::message(&record, self.topics.name(tp)));
+                            records.push(Fetched { tp, epoch, offset, message });
+                        }
+                    }
+                    Some(Err(error)) => {
+                        if let Some(fatal) = self.judge(consumer, &error) {
+                            return End::Fatal(fatal);
+                        }
+                        break;
+                    }
+                    None => break,
+                }
+            }
+            let idle = records.is_empty();
+            if !idle && self.inputs.blocking_send(Input::Records(records)).is_err() {
+                return End::Asked;
+            }
+            if idle && positions_read.elapsed() >= POSITIONS_EVERY {
+                positions_read = Instant::now();
+                self.positions(consumer);
+            }
+        }
+    }
+
+    fn obey(&self, consumer: &Consumer, command: Command) {
+        let (context, topics) = (consumer.context(), &self.topics);
+        match command {
+            Command::Assign(starts) => {
+                if let Err(error) = context.assignment(|held| held.add(consumer, topics, &starts)) {
+                    let error = error.to_string();
+                    self.tell(Input::Trouble(Trouble::Rebalance { what: "assign", error }));
+                    self.tell(Input::NotAssigned(starts.into_iter().map(|(tp, ..)| tp).collect()));
+                }
+            }
+            Command::LeaveOut(tp) => {
+                if let Err(error) = context.assignment(|held| held.leave_out(consumer, topics, tp)) {
+                    let error = error.to_string();
+                    self.tell(Input::Trouble(Trouble::Rebalance { what: "unassign", error }));
+                }
+            }
+            Command::Pause(tp, epoch) => context.assignment(|held| {
+                if held.epoch(tp) == Some(epoch) {
+                    held.pause(consumer, topics, tp);
+                }
+            }),
+            Command::Resume(tp, epoch) => context.assignment(|held| {
+                if held.epoch(tp) == Some(epoch) {
+                    held.resume(consumer, topics, tp);
+                }
+            }),
+            Command::Close => {}
+        }
+    }
+
+    fn positions(&self, consumer: &Consumer) {
+        let Ok(list) = consumer.position() else { return };
+        let positions: Vec<_> = list
+            .elements()
+            .iter()
+            .filter_map(|element| {
+                let position = element.offset().to_raw().filter(|offset| *offset >= 0)?;
+                let tp = self.topics.find(element.topic(), element.partition())?;
+                let epoch = consumer.context().assignment(|held| held.epoch(tp))?;
+                Some((tp, epoch, position))
+            })
+            .collect();
+        if !positions.is_empty() {
+            self.tell(Input::Positions(positions));
+        }
+    }
+
+    /// Errors of `poll` are mostly passing; the text of one that ends the client is returned.
+    fn judge(&self, consumer: &Consumer, error: &KafkaError) -> Option<String> {
+        use RDKafkaErrorCode as Code;
+        if let Some((code, text)) = consumer.client().fatal_error() {
+            return Some(format!("{text} ({code})"));
+        }
+        if let KafkaError::MessageConsumptionFatal(code) = error {
+            return Some(code.to_string());
+        }
+        let code = error.rdkafka_error_code()?;
+        match code {
+            Code::AutoOffsetReset => {
+                let positions = consumer.context().assignment(|held| held.positions().collect());
+                self.tell(Input::OffLog(positions));
+            }
+            Code::PollExceeded => self.tell(Input::Trouble(Trouble::Evicted)),
+            Code::Authentication
+            | Code::SaslAuthenticationFailed
+            | Code::TopicAuthorizationFailed
+            | Code::GroupAuthorizationFailed
+            | Code::ClusterAuthorizationFailed => {
+                self.tell(Input::Trouble(Trouble::NotAllowed { code }));
+            }
+            Code::InconsistentGroupProtocol | Code::InvalidSessionTimeout | Code::InvalidGroupId => {
+                self.tell(Input::Trouble(Trouble::Settings { code }));
+            }
+            code => self.tell(Input::Trouble(Trouble::Broker { code })),
+        }
+        None
+    }
+
+    fn tell(&self, input: Input) {
+        let _gone = self.inputs.blocking_send(input);
+    }
+
+    /// Leaves the group. Everything was drained before, so a crash of librdkafka in here loses nothing.
+    fn close(&self, consumer: Arc<Consumer>) {
+        lock(&self.slot).take();
+        let all: Vec<Tp> = consumer.context().assignment(|held| held.positions().map(|(tp, ..)| tp).collect());
+        if !all.is_empty() {
+            // A fatal error: nothing can be committed any more.
+            self.tell(Input::Lost(all.clone()));
+            let _unassigned =
+                consumer.context().assignment(|held| held.give_back(&consumer, &self.topics, &all));
+        }
+        let deadline = Instant::now() + CLOSE_LIMIT;
+        let mut consumer = Some(consumer);
+        while let Some(shared) = consumer.take() {
+            match Arc::try_unwrap(shared) {
+                // Closes on this thread, which is the one that may run callbacks.
+                Ok(only) => drop(only),
+                Err(shared) if Instant::now() < deadline => {
+                    thread::sleep(Duration::from_millis(10));
+                    consumer = Some(shared);
+                }
+                Err(shared) => {
+                    tracing::warn!("a request to the broker did not end; its client is left behind");
+                    std::mem::forget(shared);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn lock(slot: &Slot) -> std::sync::MutexGuard<'_, Option<Arc<Consumer>>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,168 @@
+use std::time::Duration;
+
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::lookup::Quiet;
+use super::{Kafka, KafkaConfigError};
+use crate::failure::BoxError;
+
+/// The header that carries an event's id.
+const EVENT_ID: &str = "event_id";
+/// How long a full queue may hold up a record before that is an error.
+const QUEUE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Publishes events that can be applied once: each carries an `event_id` header and the key of the
+/// entity it is about, through an idempotent producer (`acks=all`).
+///
+/// ```no_run
+/// # use handstamp::{Kafka, Publisher, Record};
+/// # async fn f() -> Result<(), Box<dyn std::error::Error>> {
+/// let publisher = Publisher::new(&Kafka::from_env()?)?;
+/// let deposit = serde_json::json!({ "account_id": 7, "amount": 5 });
+/// let event_id = publisher.publish(Record::to("wallet.deposits").key("account-7").json(&deposit)?).await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Publisher {
+    producer: FutureProducer<Quiet>,
+}
+
+/// A record to publish.
+#[derive(Clone, Debug)]
+pub struct Record {
+    topic: String,
+    key: Option<Vec<u8>>,
+    payload: Option<Vec<u8>>,
+    event_id: Option<String>,
+    headers: Vec<(String, Vec<u8>)>,
+}
+
+/// An event that was not acknowledged. It may have arrived all the same: publish it again under the
+/// same id, and it is applied once.
+#[derive(Debug, thiserror::Error)]
+#[error("event {event_id} for topic `{topic}` was not acknowledged: {error}; publish it again under the same id")]
+#[non_exhaustive]
+pub struct PublishError {
+    /// The id to publish it under again.
+    pub event_id: String,
+    /// The topic.
+    pub topic: String,
+    /// What the client said.
+    #[source]
+    pub error: BoxError,
+}
+
+impl Record {
+    /// A record for `topic`, still empty.
+    #[must_use]
+    pub fn to(topic: impl Into<String>) -> Self {
+        Self { topic: topic.into(), key: None, payload: None, event_id: None, headers: Vec::new() }
+    }
+
+    /// The entity that the event is about: records of one key keep their order.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<Vec<u8>>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The payload, as it is.
+    #[must_use]
+    pub fn payload(mut self, payload: impl Into<Vec<u8>>) -> Self {
+        self.payload = Some(payload.into());
+        self
+    }
+
+    /// The payload, as JSON.
+    ///
+    /// # Errors
+    /// If `value` cannot be written as JSON.
+    pub fn json(self, value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(self.payload(serde_json::to_vec(value)?))
+    }
+
+    /// The event's id, for one that has been published before. A new UUID of version 7 otherwise.
+    #[must_use]
+    pub fn event_id(mut self, id: impl Into<String>) -> Self {
+        self.event_id = Some(id.into());
+        self
+    }
+
+    /// Another header.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+}
+
+impl Publisher {
+    /// A publisher to these brokers.
+    ///
+    /// # Errors
+    /// If librdkafka refuses the configuration.
+    pub fn new(kafka: &Kafka) -> Result<Self, KafkaConfigError> {
+        let producer = kafka
+            .producer()
+            .create_with_context(Quiet)
+            .map_err(|error: KafkaError| KafkaConfigError::Refused(error.to_string()))?;
+        Ok(Self { producer })
+    }
+
+    /// Publishes and waits for the acknowledgement; returns the event's id.
+    ///
+    /// Dropping the future does not call the record back.
+    ///
+    /// # Errors
+    /// If it was not acknowledged; it may have arrived all the same.
+    pub async fn publish(&self, record: Record) -> Result<String, PublishError> {
+        let event_id = record.event_id.unwrap_or_else(|| Uuid::now_v7().to_string());
+        let mut headers = OwnedHeaders::new_with_capacity(record.headers.len() + 1)
+            .insert(Header { key: EVENT_ID, value: Some(event_id.as_bytes()) });
+        for (name, value) in &record.headers {
+            if name.contains('\0') {
+                let error = format!("the name of header {name:?} contains a NUL byte").into();
+                return Err(PublishError { event_id, topic: record.topic, error });
+            }
+            headers = headers.insert(Header { key: name, value: Some(value) });
+        }
+        let mut outgoing: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&record.topic).headers(headers);
+        outgoing.key = record.key.as_deref();
+        outgoing.payload = record.payload.as_deref();
+        match self.producer.send(outgoing, QUEUE_LIMIT).await {
+            Ok(_) => Ok(event_id),
+            Err((error, _)) => {
+                let error = explain(&error, &record.topic);
+                Err(PublishError { event_id, topic: record.topic, error })
+            }
+        }
+    }
+
+    /// Waits until everything handed over was acknowledged or given up.
+    ///
+    /// # Errors
+    /// If that takes longer than `limit`.
+    pub fn flush(&self, limit: Duration) -> Result<(), BoxError> {
+        self.producer.flush(limit).map_err(Into::into)
+    }
+}
+
+fn explain(error: &KafkaError, topic: &str) -> BoxError {
+    match error.rdkafka_error_code() {
+        Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
+            format!("topic `{topic}` does not exist: create it first").into()
+        }
+        Some(RDKafkaErrorCode::QueueFull) => "the producer's queue stayed full: is a broker reachable?".into(),
+        _ => error.to_string().into(),
+    }
+}
+
+impl std::fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Publisher").finish_non_exhaustive()
+    }
+}

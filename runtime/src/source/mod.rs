@@ -1,0 +1,4 @@
+//! Where messages come from.
+
+#[cfg(feature = "kafka")]
+pub(crate) mod kafka;

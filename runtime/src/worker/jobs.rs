@@ -1,0 +1,168 @@
+//! Work that is started for the core: one message, or progress that no message writes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sqlx::Pool;
+use tokio::sync::{mpsc, oneshot};
+
+use super::driver::Answer;
+use crate::apply::{self, Consumer, Disposition};
+use crate::failure::{Failure, FailureKind};
+use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult};
+use crate::inbox::dead_letters::Reason;
+use crate::inbox::progress::{self, TrackedPartition, Tracking};
+use crate::inbox::Store;
+use crate::inbox::consumers::ConsumerId;
+use crate::message::Message;
+
+/// How a job ended.
+pub(super) type Ended = Result<Disposition, Failure>;
+
+/// The row that a lane writes.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) consumer: ConsumerId,
+    pub(super) partition: Arc<TrackedPartition>,
+}
+
+/// Why the first message of each lane failed the last time: what its dead letter will say.
+#[derive(Debug, Default)]
+pub(super) struct Failures(BTreeMap<LaneId, (Offset, Reason, String)>);
+
+impl Failures {
+    pub(super) fn note(&mut self, lane: LaneId, offset: Offset, failure: &Failure) {
+        let reason = match failure.kind() {
+            FailureKind::Handler => Reason::Failed,
+            FailureKind::Key => Reason::Key,
+            FailureKind::Decode => Reason::Decode,
+            FailureKind::Rejected => Reason::Rejected,
+            // Nothing that is parked for.
+            _ => return,
+        };
+        self.0.insert(lane, (offset, reason, failure.to_string()));
+    }
+
+    pub(super) fn park(&self, lane: LaneId, offset: Offset, attempts: u32) -> apply::Task {
+        let (reason, error) = match self.0.get(&lane) {
+            Some((at, reason, error)) if *at == offset => (*reason, error.clone()),
+            _ => (Reason::Failed, "the cause was not kept".to_owned()),
+        };
+        apply::Task::Park { reason, error, attempts }
+    }
+}
+
+/// Tells how a job ended, whatever happens to its task.
+struct Report {
+    job: JobId,
+    ended: Option<Ended>,
+    answer: mpsc::UnboundedSender<Answer>,
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        let ended = self.ended.take().unwrap_or_else(|| {
+            Err(Failure::new(FailureKind::Unknown, "the task of this message ended without an answer"))
+        });
+        let _gone = self.answer.send(Answer::Job(self.job, ended));
+    }
+}
+
+/// Runs one message. The task owns a connection, so it is never aborted; `cancelled` ends only what
+/// the handler does.
+pub(super) async fn run<DB: Store>(
+    consumer: Arc<dyn Consumer<DB>>,
+    pool: Pool<DB>,
+    job: Job<Arc<Message>>,
+    row: Option<Row>,
+    task: apply::Task,
+    cancelled: oneshot::Receiver<()>,
+    answer: mpsc::UnboundedSender<Answer>,
+) {
+    let mut report = Report { job: job.id, ended: None, answer };
+    let Some(row) = row else {
+        let failure = Failure::new(FailureKind::Superseded, "the partition was given up before the message ran");
+        report.ended = Some(Err(failure));
+        return;
+    };
+    let tracking = Tracking {
+        partition: row.partition,
+        watermark: job.watermark.0,
+        acknowledged: job.acknowledged.0,
+    };
+    let apply = apply::Job { attempt: job.attempt, tracking: Some(tracking), task };
+    // A sender that is gone has not called anything off.
+    let cancelled = async {
+        if cancelled.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    report.ended = Some(consumer.run(&pool, &job.handle, &apply, Box::pin(cancelled)).await);
+}
+
+/// What the core makes of it.
+pub(super) fn outcome(ended: &Ended) -> Outcome {
+    match ended {
+        Ok(Disposition::Skipped) => Outcome::Skipped,
+        Ok(_) => Outcome::Done,
+        Err(failure) => match failure.kind() {
+            FailureKind::Unknown => Outcome::Unknown,
+            FailureKind::Handler => Outcome::Failed,
+            FailureKind::Key | FailureKind::Decode | FailureKind::Rejected => Outcome::Rejected,
+            FailureKind::TransactionEnded => Outcome::TransactionEnded,
+            FailureKind::WentBack => Outcome::WentBack,
+            FailureKind::Superseded => Outcome::Superseded,
+            FailureKind::Cancelled => Outcome::Cancelled,
+            FailureKind::Configuration => Outcome::Misconfigured,
+            FailureKind::Environment => Outcome::Environment,
+        },
+    }
+}
+
+/// Writes progress that no message writes; one whose epoch is over has no row any more.
+pub(super) async fn save<DB: Store>(
+    pool: Pool<DB>,
+    saves: Vec<Save>,
+    rows: Vec<Option<Row>>,
+    answer: mpsc::UnboundedSender<Answer>,
+) {
+    let found: Vec<_> = saves.iter().zip(rows).collect();
+    let asked: Vec<_> = found
+        .iter()
+        .filter_map(|(save, row)| {
+            let row = row.clone()?;
+            let tracking = Tracking {
+                partition: row.partition,
+                watermark: save.watermark.0,
+                acknowledged: save.acknowledged.0,
+            };
+            Some(progress::Save { consumer: row.consumer, tracking })
+        })
+        .collect();
+    let mut written = match progress::save(&pool, &asked).await {
+        Ok(saved) => saved.into_iter().map(result).collect(),
+        Err(error) => {
+            tracing::debug!(%error, "progress was not saved, trying again");
+            vec![SavedResult::Failed; asked.len()]
+        }
+    }
+    .into_iter();
+    let saved = found
+        .into_iter()
+        .map(|(save, row)| Saved {
+            lane: save.lane,
+            epoch: save.epoch,
+            watermark: save.watermark,
+            result: row.and_then(|_| written.next()).unwrap_or(SavedResult::Failed),
+        })
+        .collect();
+    let _gone = answer.send(Answer::Saved(saved));
+}
+
+fn result(saved: progress::Saved) -> SavedResult {
+    match saved {
+        progress::Saved::Written => SavedResult::Ok,
+        progress::Saved::WentBack => SavedResult::WentBack,
+        progress::Saved::Superseded => SavedResult::Superseded,
+    }
+}

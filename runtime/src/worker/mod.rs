@@ -1,0 +1,18 @@
+//! The consumer loop: wires source, core and inbox together and shuts them down in order.
+
+mod banner;
+mod builder;
+mod driver;
+mod error;
+mod jobs;
+mod notice;
+mod opening;
+mod ownership;
+mod relay;
+mod report;
+mod run;
+mod shutdown;
+
+pub use builder::{Builder, Serves, Worker};
+pub use error::WorkerError;
+pub use notice::Notice;
