@@ -21,5 +21,7 @@ pub use message::{
 /// What generated code names. Not public API.
 #[doc(hidden)]
 pub mod __private {
+    pub use handstamp_macros::beside;
+
     pub use crate::handler::Takes;
 }

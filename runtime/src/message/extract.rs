@@ -100,6 +100,13 @@ impl FromMessage for Message {
     }
 }
 
+/// Reads nothing: what an argument becomes that its `#[cfg(…)]` removes.
+impl FromMessage for () {
+    fn from_message(_: &Message, _: &Key) -> Result<Self, BoxError> {
+        Ok(())
+    }
+}
+
 /// `None` for a message without a payload (a tombstone).
 impl<T: FromMessage> FromMessage for Option<T> {
     fn from_message(message: &Message, key: &Key) -> Result<Self, BoxError> {

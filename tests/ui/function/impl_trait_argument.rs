@@ -1,0 +1,9 @@
+use handstamp::idempotent;
+use sqlx::PgConnection;
+
+#[idempotent(consumer = "credits", key = message_key)]
+async fn credit(_: impl Sized, _: &mut PgConnection) -> sqlx::Result<()> {
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use handstamp::{Json, idempotent};
+use sqlx::PgConnection;
+
+#[idempotent(consumer = "credits", key = message_key)]
+async fn credit(Json(_): Json<u32>, _: &mut PgConnection) {}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use handstamp::Handler;
+
+struct Credit;
+
+fn consume<H: Handler>() {}
+
+fn main() {
+    consume::<Credit>();
+}

@@ -1,0 +1,9 @@
+use handstamp::{Json, idempotent};
+use sqlx::PgConnection;
+
+#[idempotent(consumer = "credits", key = message_key)]
+async fn credit(_: Json<u32>, _: &mut PgConnection) -> sqlx::Result<u64> {
+    Ok(1)
+}
+
+fn main() {}
