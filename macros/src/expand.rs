@@ -66,10 +66,11 @@ fn implementation(model: &Model) -> TokenStream {
     let path = name.unraw().to_string();
     let (takes, arguments, call) = (takes(handler), arguments(handler), call(handler));
     quote! {
+        // A deprecated handler is still called.
+        #[allow(deprecated)]
         const _: () = {
             #takes
             #[automatically_derived]
-            #[allow(deprecated)]
             impl ::handstamp::Handler for #name {
                 const CONSUMER: &'static ::core::primitive::str = #consumer;
                 const KEY: ::handstamp::KeySource = #key;
@@ -95,7 +96,6 @@ fn takes(handler: &Handler) -> TokenStream {
         let argument = quote_spanned!(ty.span()=> type Argument = #ty;);
         quote! {
             #[automatically_derived]
-            #[allow(deprecated)]
             impl ::handstamp::__private::Takes<#index> for #name {
                 #argument
             }
@@ -149,5 +149,156 @@ fn doc(model: &Model) -> String {
     let Model { consumer, key, settings, handler } = model;
     let settings = settings.iter().map(|setting| format!("`{setting}`"));
     let facts: Vec<String> = std::iter::once(format!("key `{key}`")).chain(settings).collect();
-    format!("The handler `{}` of the consumer `{}`: {}.", handler.name, consumer.value(), facts.join(", "))
+    format!(" The handler `{}` of the consumer `{}`: {}.", handler.name, consumer.value(), facts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(attribute: TokenStream, item: &TokenStream, expected: &Expect) {
+        let function = Function::parse(item).expect("a function");
+        let model = Model::check(attribute, &function).ok().expect("no mistakes");
+        let (declaration, implementation) = (declaration(&function.vis, &model), implementation(&model));
+        let file = syn::parse2(quote!(#declaration #implementation)).expect("valid Rust");
+        expected.assert_eq(&prettyplease::unparse(&file));
+    }
+
+    #[test]
+    fn a_handler_is_implemented_for_a_type_of_its_name() {
+        check(
+            quote!(consumer = "wallet-credits", key = header("event_id")),
+            &quote! {
+                async fn credit(Json(d): Json<Deposit>, conn: &mut PgConnection) -> sqlx::Result<()> {}
+            },
+            &expect![[r#"
+                /// The handler `credit` of the consumer `wallet-credits`: key `header("event_id")`.
+                #[allow(non_camel_case_types, dead_code, unreachable_pub, missing_debug_implementations)]
+                struct credit {}
+                #[allow(deprecated)]
+                const _: () = {
+                    #[automatically_derived]
+                    impl ::handstamp::__private::Takes<0> for credit {
+                        type Argument = Json<Deposit>;
+                    }
+                    #[automatically_derived]
+                    impl ::handstamp::Handler for credit {
+                        const CONSUMER: &'static ::core::primitive::str = "wallet-credits";
+                        const KEY: ::handstamp::KeySource = ::handstamp::KeySource::Header("event_id");
+                        const OPTIONS: ::handstamp::Options = ::handstamp::Options::new();
+                        const PATH: &'static ::core::primitive::str = ::core::concat!(
+                            ::core::module_path!(), "::", "credit"
+                        );
+                        type Arguments = (<Self as ::handstamp::__private::Takes<0>>::Argument, ());
+                        type Access = PgConnection;
+                        type Output = sqlx::Result<()>;
+                        fn call(
+                            (__a0, ()): Self::Arguments,
+                            __access: &mut Self::Access,
+                        ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send {
+                            credit(__a0, __access)
+                        }
+                    }
+                };
+            "#]],
+        );
+    }
+
+    #[test]
+    fn options_conditions_and_raw_names_are_carried_over() {
+        check(
+            quote! {
+                consumer = "audit",
+                key = (uuid(header("id")), json("/a", "/b"), with(keys::tenant)),
+                attempts = 3,
+                timeout = "2 minutes",
+                on_tombstone = park,
+            },
+            &quote! {
+                pub async fn r#type(
+                    _: &mut Inbox<Postgres>,
+                    #[cfg(feature = "audit")] audit: State<Audit>,
+                    headers: Headers,
+                ) -> Result<(), BoxError> {}
+            },
+            &expect![[r#"
+                /// The handler `r#type` of the consumer `audit`: key `(uuid(header("id")), json("/a"), json("/b"), with(keys::tenant))`, `attempts = 3`, `timeout = "120000 ms"`, `on_tombstone = park`.
+                #[allow(non_camel_case_types, dead_code, unreachable_pub, missing_debug_implementations)]
+                pub struct r#type {}
+                #[allow(deprecated)]
+                const _: () = {
+                    #[cfg(all(feature = "audit"))]
+                    #[automatically_derived]
+                    impl ::handstamp::__private::Takes<0> for r#type {
+                        type Argument = State<Audit>;
+                    }
+                    #[cfg(not(all(feature = "audit")))]
+                    #[automatically_derived]
+                    impl ::handstamp::__private::Takes<0> for r#type {
+                        type Argument = ();
+                    }
+                    #[automatically_derived]
+                    impl ::handstamp::__private::Takes<1> for r#type {
+                        type Argument = Headers;
+                    }
+                    #[automatically_derived]
+                    impl ::handstamp::Handler for r#type {
+                        const CONSUMER: &'static ::core::primitive::str = "audit";
+                        const KEY: ::handstamp::KeySource = ::handstamp::KeySource::Composite(
+                            &[
+                                ::handstamp::KeySource::Uuid(&::handstamp::KeySource::Header("id")),
+                                ::handstamp::KeySource::Json("/a"),
+                                ::handstamp::KeySource::Json("/b"),
+                                ::handstamp::KeySource::With(::handstamp::KeyFunction {
+                                    path: "keys::tenant",
+                                    read: keys::tenant,
+                                }),
+                            ],
+                        );
+                        const OPTIONS: ::handstamp::Options = ::handstamp::Options::new()
+                            .attempts(3u32)
+                            .timeout_ms(120000u64)
+                            .on_tombstone(::handstamp::OnTombstone::Park);
+                        const PATH: &'static ::core::primitive::str = ::core::concat!(
+                            ::core::module_path!(), "::", "type"
+                        );
+                        type Arguments = (
+                            <Self as ::handstamp::__private::Takes<0>>::Argument,
+                            (<Self as ::handstamp::__private::Takes<1>>::Argument, ()),
+                        );
+                        type Access = Inbox<Postgres>;
+                        type Output = Result<(), BoxError>;
+                        fn call(
+                            (__a0, (__a1, ())): Self::Arguments,
+                            __access: &mut Self::Access,
+                        ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send {
+                            r#type(__access, #[cfg(all(feature = "audit"))] __a0, __a1)
+                        }
+                    }
+                };
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_function_is_kept_token_for_token_and_its_body_is_not_parsed() {
+        let item = quote! {
+            /// Documented.
+            pub(crate) async fn credit(mut a: Text, #[allow(unused)] _: &mut PgConnection) -> R { 1 2 => no rust }
+        };
+        let expanded = idempotent(quote!(consumer = "a", key = position), &item).to_string();
+        assert!(expanded.starts_with(&item.to_string()), "{expanded}");
+    }
+
+    #[test]
+    fn a_handler_with_mistakes_is_kept_and_its_name_declared() {
+        let item = quote!(
+            async fn credit(_: &mut PgConnection) -> R {}
+        );
+        let expanded = idempotent(quote!(consumer = "a"), &item).to_string();
+        let declared = quote!(#item #[allow(non_camel_case_types, dead_code)] type credit =).to_string();
+        assert!(expanded.starts_with(&declared), "{expanded}");
+    }
 }

@@ -1,4 +1,34 @@
-//! `#[idempotent]`.
+//! `#[idempotent]`: makes an `async fn` the handler of a consumer.
+//!
+//! A message runs through the code of this workspace as follows; the attribute is where it all meets.
+//!
+//! ```text
+//! #[idempotent(…)] async fn credit(…)      macros     what the user writes, checked and implemented
+//!   impl Handler for credit                runtime/src/handler.rs      what is generated, and nothing more
+//! Worker::builder(pool).consume::<credit>  runtime/src/worker/         wires the rest, shuts it down in order
+//!   source ─► flow                         runtime/src/source/, flow/  messages in, offsets out; decides, without I/O
+//!   apply                                  runtime/src/apply/          one message: key, claim, handler, guard, commit
+//!     key, message, inbox                  runtime/src/{key,message,inbox}/
+//!   failure                                runtime/src/failure/        retried, parked, or stopped for
+//! ```
+//!
+//! # How the attribute is expanded
+//!
+//! One step, one file; what a step hands on is never checked again.
+//!
+//! | step | file |
+//! |---|---|
+//! | the attribute as `name = value` | `args.rs` |
+//! | the function's head; its body is never parsed | `function.rs` |
+//! | values: keys, durations, the other options | `key.rs`, `pointer.rs`, `duration.rs`, `setting.rs` |
+//! | whether the function can be a handler, by tokens alone | `handler.rs`, `types.rs` |
+//! | all of it, validated, or every mistake at once | `model.rs`, `errors.rs`, `spelling.rs` |
+//! | the generated code | `expand.rs` |
+//! | what stands in for a handler with mistakes | `fallback.rs` |
+//!
+//! What tokens cannot decide (is this an extractor, a connection, a result?) is left to the bounds of
+//! `Handler` and `Takes`, whose messages the compiler reports at the type as the user wrote it. Every such
+//! message is pinned by a file under `tests/ui`.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -18,7 +48,66 @@ mod types;
 
 use proc_macro::TokenStream;
 
-/// x
+/// Makes an `async fn` a handler: each message's effects are applied once per consumer and key.
+///
+/// ```ignore
+/// use handstamp::{Json, idempotent};
+/// use sqlx::PgConnection;
+///
+/// #[idempotent(consumer = "wallet-credits", key = header("event_id"))]
+/// async fn credit(Json(deposit): Json<Deposit>, conn: &mut PgConnection) -> sqlx::Result<()> {
+///     sqlx::query("UPDATE accounts SET balance = balance + $1 WHERE id = $2")
+///         .bind(deposit.amount)
+///         .bind(deposit.account_id)
+///         .execute(conn)
+///         .await?;
+///     Ok(())
+/// }
+/// ```
+///
+/// The function stays as it is, and a unit test calls it like any other. Beside it stands a type of the same
+/// name that implements `handstamp::Handler`: `worker.consume::<credit>("deposits")` feeds it from Kafka,
+/// `handstamp::apply::<credit>(&pool, &message)` from anything else. One `use` imports both.
+///
+/// # The function
+///
+/// - It is a free, concrete `async fn`, and its future is `Send`.
+/// - It takes exactly one connection as `&mut`: `&mut PgConnection`, `&mut SqliteConnection`, or
+///   `&mut Inbox<DB>`, which also knows the message's key and attempt. All that is written through it commits
+///   together with the message's id, or not at all.
+/// - What else it takes is read from the message, by value and in any order: `Json<T>`, `Option<Json<T>>`
+///   (`None` for a tombstone), `Payload`, `Text`, `Headers`, `EventId`, `Position`, `Message`, `State<T>`, or
+///   a type of your own that implements `FromMessage`. An argument may stand under `#[cfg(…)]`.
+/// - It returns `Result<(), E>`, where `E` converts into `Box<dyn Error + Send + Sync>`. An error rolls everything
+///   back and is tried again, then parked as a dead letter; `handstamp::reject(…)` parks at once.
+///
+/// # Options
+///
+/// | option | value | if absent |
+/// |---|---|---|
+/// | `consumer` | the name its messages are remembered under, and by default the Kafka group: 1 to 200 of `a-z A-Z 0-9 . _ -`. Another name makes every message new again | required |
+/// | `key` | what makes two deliveries the same message, see below | required |
+/// | `attempts` | how often a failing message is tried before it is parked, from 1 | 5 |
+/// | `timeout` | the longest one call may take: `"500 ms"`, `"30 seconds"`, `"2 minutes"`, up to ``"1 day"` | 30 seconds |
+/// | `start_at` | where a consumer that has never run starts: `earliest` or `latest` | `earliest` |
+/// | `on_tombstone` | a message without the payload that the handler needs: `skip` or `park` | `skip` |
+/// | `on_out_of_range` | the offset to read from is off the log: `stop`, or go on at `earliest` | `stop` |
+///
+/// # Keys
+///
+/// A message without a usable key is parked; a key is never guessed.
+///
+/// | key | what it is |
+/// |---|---|
+/// | `header("event_id")` | the one header of that name |
+/// | `json("/order/id")` | a string or an integer in the payload, by JSON pointer (RFC 6901) |
+/// | `json("/order_id", "/line")` | several of them, together |
+/// | `message_key` | the message's own key |
+/// | `cloudevents` | `source` and `id` of a `CloudEvent`, in binary or structured mode |
+/// | `position` | topic, partition and offset. Weaker: what a producer sends again is a new message |
+/// | `uuid(header("event_id"))` | any single key as a UUID: 16 bytes, however it is spelt |
+/// | `(header("tenant"), json("/id"))` | several keys together, in this order |
+/// | `with(path::to::function)` | a `fn(&Message) -> Result<Key, KeyError>` of your own |
 #[proc_macro_attribute]
 pub fn idempotent(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::idempotent(attribute.into(), &item.into()).into()

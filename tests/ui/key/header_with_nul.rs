@@ -1,7 +1,7 @@
 use handstamp::{Json, idempotent};
 use sqlx::PgConnection;
 
-#[idempotent(consumer = "credits", key = header("a\\0b"))]
+#[idempotent(consumer = "credits", key = header("event\0id"))]
 async fn credit(Json(_): Json<u32>, _: &mut PgConnection) -> sqlx::Result<()> {
     Ok(())
 }

@@ -1,6 +1,13 @@
 //! A caller with every group of lints on gets no warning from what is generated.
 #![deny(warnings, missing_docs, missing_debug_implementations, missing_copy_implementations)]
-#![deny(unreachable_pub, unused_qualifications, future_incompatible, let_underscore, unused, rust_2018_idioms)]
+#![deny(
+    unreachable_pub,
+    unused_qualifications,
+    future_incompatible,
+    let_underscore,
+    unused,
+    rust_2018_idioms
+)]
 #![deny(unnameable_types, single_use_lifetimes, trivial_casts, unused_lifetimes, variant_size_differences)]
 #![forbid(unsafe_code)]
 
