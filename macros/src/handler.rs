@@ -83,13 +83,13 @@ fn check_qualifiers(function: &Function, errors: &mut Errors) {
 }
 
 fn check_arguments(function: &Function, errors: &mut Errors) -> (Vec<Argument>, Option<Type>) {
-    let (mut arguments, mut access, mut misread) = (Vec::new(), None, false);
+    let (mut arguments, mut access, mut read) = (Vec::new(), None, Vec::new());
     for input in &function.sig.inputs {
         let argument = match input {
             FnArg::Typed(argument) => argument,
             FnArg::Receiver(receiver) => {
-                errors
-                    .report(receiver, "free functions only: move it out of the `impl`, or call it from one");
+                let message = "free functions only: move it out of the `impl`, or call it from one";
+                errors.report(receiver, message);
                 continue;
             }
         };
@@ -100,12 +100,21 @@ fn check_arguments(function: &Function, errors: &mut Errors) -> (Vec<Argument>, 
                 arguments.push(Argument::Access);
             }
             ty => {
-                misread |= check_read(ty, errors);
+                read.push(ty);
                 arguments.push(Argument::Read { ty: argument.ty.clone(), when: when(argument) });
             }
         }
     }
-    if access.is_none() && !misread && !function.is_method() {
+    // With a connection beside it, a `Transaction` may well be one of the user's own types.
+    let (mistaken, read): (Vec<_>, Vec<_>) =
+        read.into_iter().partition(|ty| access.is_none() && meant(ty).is_some());
+    for ty in read {
+        check_read(ty, errors);
+    }
+    for ty in &mistaken {
+        check_mistaken(ty, errors);
+    }
+    if access.is_none() && mistaken.is_empty() && !function.is_method() {
         let message = format!("a handler takes the connection of its inbox transaction: add {CONNECTION}");
         errors.report_missing(function.sig.paren_token.span.join(), message);
     }
@@ -116,56 +125,42 @@ fn check_access(argument: &PatType, ty: &Type, taken: bool, errors: &mut Errors)
     if taken {
         errors.report(&argument.ty, "a handler has one connection, and this is the second `&mut`");
     } else if meant(ty) == Some(Meant::Transaction) {
-        transaction(&argument.ty, errors);
+        check_mistaken(&argument.ty, errors);
     } else {
         check_concrete(ty, errors);
     }
     if let Some(cfg) = argument.attrs.iter().find(|attr| is_cfg(attr)) {
-        errors.report(
-            cfg,
-            "the connection is always there: put `#[cfg(…)]` on the handler, and write one for each case",
-        );
+        let message =
+            "the connection is always there: put `#[cfg(…)]` on the handler, and write one for each case";
+        errors.report(cfg, message);
     }
 }
 
-/// Whether the argument is a connection taken in the wrong way.
-fn check_read(ty: &Type, errors: &mut Errors) -> bool {
-    let (target, is_reference) = match ty {
-        Type::Reference(reference) => (peeled(&reference.elem), true),
-        owned => (owned, false),
-    };
-    match meant(target) {
-        Some(Meant::Transaction) => transaction(ty, errors),
-        Some(Meant::Pool) => {
-            let message = format!(
-                "a pool would hand out another connection than the one that holds the inbox transaction: \
-                 take {CONNECTION}"
-            );
-            errors.report(ty, message);
-        }
+fn check_read(ty: &Type, errors: &mut Errors) {
+    if let Type::Reference(_) = ty {
+        let message = "a handler owns what it reads from the message: take it by value, without the `&`";
+        errors.report(ty, message);
+    } else {
+        check_concrete(ty, errors);
+    }
+}
+
+/// Reports what stands where a connection should.
+fn check_mistaken(ty: &Type, errors: &mut Errors) {
+    let message = match meant(ty) {
         Some(Meant::Connection) => {
-            errors.report(ty, "a handler borrows its connection mutably: write `&mut` before the type");
+            "a handler borrows its connection mutably: write `&mut` before the type".into()
         }
-        None if is_reference => {
-            errors.report(
-                ty,
-                "a handler owns what it reads from the message: take it by value, without the `&`",
-            );
-            return false;
-        }
-        None => {
-            check_concrete(ty, errors);
-            return false;
-        }
-    }
-    true
-}
-
-fn transaction(ty: &Type, errors: &mut Errors) {
-    let message = format!(
-        "the inbox transaction is open already: take its connection, {CONNECTION}; `conn.begin()` makes a \
-         savepoint in it"
-    );
+        Some(Meant::Pool) => format!(
+            "a pool would hand out another connection than the one that holds the inbox transaction: take \
+             {CONNECTION}"
+        ),
+        Some(Meant::Transaction) => format!(
+            "the inbox transaction is open already: take its connection, {CONNECTION}; `conn.begin()` makes a \
+             savepoint in it"
+        ),
+        None => return,
+    };
     errors.report(ty, message);
 }
 

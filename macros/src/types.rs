@@ -23,9 +23,13 @@ pub fn peeled(ty: &Type) -> &Type {
     }
 }
 
-/// Recognises a connection, or what is often mistaken for one, by its name.
+/// Recognises a connection, or what is often mistaken for one, by its name, borrowed or not.
 pub fn meant(ty: &Type) -> Option<Meant> {
-    let Type::Path(path) = peeled(ty) else { return None };
+    let path = match peeled(ty) {
+        Type::Reference(reference) => return meant(&reference.elem),
+        Type::Path(path) => path,
+        _ => return None,
+    };
     match path.path.segments.last()?.ident.to_string().as_str() {
         "PgConnection" | "SqliteConnection" | "Inbox" => Some(Meant::Connection),
         "PgPool" | "SqlitePool" | "Pool" => Some(Meant::Pool),

@@ -46,6 +46,31 @@ mod handlers {
     type Unused = (Result, Option);
 }
 
+/// Types of the user's that are called like a connection and are not.
+mod own_types {
+    use handstamp::{BoxError, FromMessage, Key, Message, idempotent};
+
+    struct Transaction;
+    struct Pool;
+
+    impl FromMessage for Transaction {
+        fn from_message(_: &Message, _: &Key) -> Result<Self, BoxError> {
+            Ok(Self)
+        }
+    }
+
+    impl FromMessage for Pool {
+        fn from_message(_: &Message, _: &Key) -> Result<Self, BoxError> {
+            Ok(Self)
+        }
+    }
+
+    #[idempotent(consumer = "a", key = message_key)]
+    async fn credit(_: Transaction, _: Pool, _: &mut sqlx::PgConnection) -> sqlx::Result<()> {
+        Ok(())
+    }
+}
+
 fn main() {
     assert_eq!(<handlers::credit as handstamp::Handler>::CONSUMER, "a");
 }
