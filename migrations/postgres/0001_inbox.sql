@@ -1,6 +1,21 @@
 -- The inbox: which message keys each consumer has applied, and how far it has got.
 -- Every name is schema-qualified, so that search_path and poolers do not matter.
-CREATE SCHEMA IF NOT EXISTS handstamp;
+
+-- CREATE SCHEMA IF NOT EXISTS would need the right to create even where the schema is there.
+DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'handstamp') THEN
+        CREATE SCHEMA handstamp;
+    END IF;
+END $$;
+
+CREATE TABLE handstamp.migrations (
+    version    int4        PRIMARY KEY,
+    name       text        NOT NULL,
+    checksum   bytea,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON COLUMN handstamp.migrations.checksum IS
+    'SHA-256 of the file; null where it was not run by handstamp itself.';
 
 CREATE TABLE handstamp.consumers (
     id             int2        PRIMARY KEY,
@@ -83,3 +98,5 @@ SELECT c.name AS consumer,
        END AS message_id,
        timestamptz '2020-01-01 00:00:00+00' + i.at * interval '1 second' AS processed_at
 FROM handstamp.inbox i JOIN handstamp.consumers c ON c.id = i.consumer;
+
+INSERT INTO handstamp.migrations (version, name) VALUES (1, 'inbox');

@@ -1,5 +1,14 @@
 -- The inbox: which message keys each consumer has applied, and how far it has got.
 -- SQLite has no schemas: every name begins with handstamp_.
+
+-- checksum: SHA-256 of the file; null where it was not run by handstamp itself.
+CREATE TABLE handstamp_migrations (
+    version    INTEGER PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    checksum   BLOB,
+    applied_at INTEGER NOT NULL DEFAULT (unixepoch())
+) STRICT;
+
 CREATE TABLE handstamp_consumers (
     id             INTEGER PRIMARY KEY,
     name           TEXT    NOT NULL UNIQUE,
@@ -66,9 +75,12 @@ CREATE INDEX handstamp_dead_letters_unrelayed ON handstamp_dead_letters (id)
 CREATE VIEW handstamp_processed_messages AS
 SELECT c.name AS consumer,
        CASE substr(hex(i.key), 1, 2)
-           WHEN '01' THEN lower(hex(substr(i.key, 2)))
+           WHEN '01' THEN lower(hex(substr(i.key, 2, 4)) || '-' || hex(substr(i.key, 6, 2)) || '-' ||
+                hex(substr(i.key, 8, 2)) || '-' || hex(substr(i.key, 10, 2)) || '-' || hex(substr(i.key, 12)))
            WHEN '02' THEN CAST(substr(i.key, 2) AS TEXT)
            ELSE lower(hex(i.key))
        END AS message_id,
        datetime(i.at + 1577836800, 'unixepoch') AS processed_at
 FROM handstamp_inbox i JOIN handstamp_consumers c ON c.id = i.consumer;
+
+INSERT INTO handstamp_migrations (version, name) VALUES (1, 'inbox');

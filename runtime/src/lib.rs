@@ -1,5 +1,6 @@
 //! Delivered many times, applied once.
 
+mod apply;
 mod failure;
 #[doc(hidden)]
 pub mod flow;
@@ -7,7 +8,9 @@ mod handler;
 mod inbox;
 mod key;
 mod message;
+mod migrate;
 
+pub use apply::{Disposition, apply, apply_with_state};
 pub use failure::{BoxError, Failure, FailureKind, Rejection, reject};
 pub use handler::{Handler, OnOutOfRange, OnTombstone, Options, Outcome, StartAt};
 pub use handstamp_macros::idempotent;
@@ -17,6 +20,7 @@ pub use message::{
     Argument, Arguments, EventId, FromMessage, FromRef, Headers, Json, Message, MessageBuilder, Needs,
     Nothing, Payload, Position, Provides, State, Text,
 };
+pub use migrate::{migrate, migration_sql, require_current};
 
 /// What generated code names. Not public API.
 #[doc(hidden)]
@@ -24,4 +28,11 @@ pub mod __private {
     pub use handstamp_macros::beside;
 
     pub use crate::handler::Takes;
+}
+
+/// What the worker, the command line and the tests of handstamp itself use. Not public API.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::apply::{Consumer, Job, Registered, Task};
+    pub use crate::inbox::{consumers, dead_letters, progress};
 }

@@ -1,17 +1,24 @@
 //! Why a message was not applied, and what that calls for.
 
 mod class;
+mod report;
 
+use std::error::Error;
 use std::fmt;
 
+pub(crate) use class::{Class, outcome_is_open};
+pub(crate) use report::{report, storable};
+
 /// Any error; what handlers' errors become.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Why a message was not applied. Nothing of it was written, unless the kind says otherwise.
 #[derive(Debug)]
 pub struct Failure {
     kind: FailureKind,
     error: BoxError,
+    breaks_connection: bool,
+    uncertain: bool,
 }
 
 /// What a [`Failure`] calls for.
@@ -48,7 +55,28 @@ pub enum FailureKind {
 
 impl Failure {
     pub(crate) fn new(kind: FailureKind, error: impl Into<BoxError>) -> Self {
-        Self { kind, error: error.into() }
+        Self { kind, error: error.into(), breaks_connection: false, uncertain: false }
+    }
+
+    /// A failure of the database in a statement of ours: never the message's fault.
+    pub(crate) fn environment(step: &'static str, error: sqlx::Error) -> Self {
+        Self::at(FailureKind::Environment, step, error)
+    }
+
+    pub(crate) fn at(kind: FailureKind, step: &'static str, source: sqlx::Error) -> Self {
+        // Unless the server named its reason, an answer was lost and a later one would be taken for it.
+        let breaks_connection = Class::of_sqlx(&source).is_none_or(|class| class.breaks_connection);
+        Self { kind, error: Box::new(AtStep { step, source }), breaks_connection, uncertain: false }
+    }
+
+    /// Whether the connection it was met on is not to be used again.
+    pub(crate) fn breaks_connection(&self) -> bool {
+        self.breaks_connection
+    }
+
+    /// Whether a handler returned it without anything in it that tells whom to blame.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        self.uncertain
     }
 
     /// What it calls for.
@@ -71,10 +99,17 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{step}: {source}")]
+struct AtStep {
+    step: &'static str,
+    source: sqlx::Error,
 }
 
 /// Makes an error that parks the message at once instead of retrying it.
@@ -101,8 +136,8 @@ impl fmt::Display for Rejection {
     }
 }
 
-impl std::error::Error for Rejection {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl Error for Rejection {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&*self.0)
     }
 }

@@ -1,0 +1,95 @@
+//! One message through one consumer: claim, handler, guard, commit. Knows SQL and handlers, no broker.
+
+mod call;
+mod job;
+mod park;
+mod registered;
+mod run;
+
+use sqlx::Pool;
+
+pub use job::{Job, Task};
+pub use registered::{Consumer, Registered};
+
+use crate::failure::{Failure, FailureKind};
+use crate::handler::Handler;
+use crate::inbox::Access;
+use crate::inbox::consumers;
+use crate::message::{Arguments, Message, Provides};
+use run::run;
+
+pub(crate) type DatabaseOf<H> = <<H as Handler>::Access as Access>::Database;
+pub(crate) type NeedsOf<H> = <<H as Handler>::Arguments as Arguments>::Needs;
+
+/// What became of a message that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Disposition {
+    /// The handler ran, and its effects are committed.
+    Applied,
+    /// Its key was in the inbox already; the handler was not called.
+    Duplicate,
+    /// Its offset was passed before and its key forgotten since; the handler was not called.
+    LateDuplicate,
+    /// It was given up before; the handler was not called.
+    AlreadyParked,
+    /// It was given up now: a dead letter is written.
+    Parked,
+    /// It has no payload, which the handler or the key needs; the handler was not called.
+    Skipped,
+}
+
+/// Runs `message` through the handler `H` in one inbox transaction, unless its key has been applied
+/// already. For sources other than Kafka: call it again until it returns `Ok`.
+///
+/// A message that can never be applied (no key, undecodable, rejected by the handler) becomes a dead
+/// letter, and the result is `Ok(Parked)`. The first call registers the consumer.
+///
+/// ```no_run
+/// # use handstamp::{Json, Message, idempotent};
+/// # async fn receive<H>(pool: &sqlx::PgPool, body: &[u8]) -> Result<(), handstamp::Failure>
+/// # where H: handstamp::Handler<Access = sqlx::PgConnection, Arguments = ()> {
+/// # type credit = ();
+/// let message = Message::builder().header("event_id", "evt-1").payload(body).build();
+/// let disposition = handstamp::apply::<H>(pool, &message).await?;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// If it was not applied; nothing of it was written then, unless the [kind](FailureKind) says otherwise.
+pub async fn apply<H>(pool: &Pool<DatabaseOf<H>>, message: &Message) -> Result<Disposition, Failure>
+where
+    H: Handler<Arguments: Arguments>,
+    (): Provides<NeedsOf<H>>,
+{
+    apply_with_state::<H>(pool, &(), message).await
+}
+
+/// As [`apply`], for handlers that take [`State`](crate::State).
+///
+/// # Errors
+/// As [`apply`].
+pub async fn apply_with_state<H: Handler<Arguments: Arguments>>(
+    pool: &Pool<DatabaseOf<H>>,
+    state: &impl Provides<NeedsOf<H>>,
+    message: &Message,
+) -> Result<Disposition, Failure> {
+    let handler = Registered::<H>::new(state);
+    let job = Job::by_hand();
+    let never = std::future::pending::<()>;
+    if let Some(disposition) = run(&handler, pool, message, &job, never()).await? {
+        return Ok(disposition);
+    }
+    consumers::register(pool, &handler.registration(None, &[])).await?;
+    let unregistered = || unregistered(H::CONSUMER);
+    run(&handler, pool, message, &job, never()).await?.ok_or_else(unregistered)
+}
+
+fn unregistered(consumer: &str) -> Failure {
+    let text = format!(
+        "consumer `{consumer}` is not registered with the key definition that this program has: it was renamed \
+         or its key was changed while this ran, or the database was restored to before it was there; start \
+         the program again"
+    );
+    Failure::new(FailureKind::Configuration, text)
+}

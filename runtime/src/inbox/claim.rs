@@ -1,0 +1,140 @@
+use std::time::Duration;
+
+use sqlx::Database;
+
+use super::consumers::ConsumerId;
+use super::progress::{TrackedPartition, Tracking};
+
+/// A message as it asks to be claimed.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimant<'a> {
+    /// The consumer's name.
+    pub consumer: &'a str,
+    /// Its key definition. Part of the lookup, so that a changed one can never claim.
+    pub definition: &'a str,
+    /// The stored form of the key; `None` to be judged without claiming.
+    pub key: Option<&'a [u8]>,
+    /// Where the message stands, if progress is tracked.
+    pub position: Option<(&'a TrackedPartition, i64)>,
+}
+
+/// What the database answered to a [`Claimant`].
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// `None` if no consumer of that name and key definition is registered.
+    pub consumer: Option<ConsumerId>,
+    /// Whether the key is new and now belongs to this transaction.
+    pub stamped: bool,
+    /// Whether a dead letter exists for the message's position.
+    pub parked: bool,
+    /// `next` and `passed` of the partition, where identity and incarnation match.
+    pub progress: Option<(i64, i64)>,
+}
+
+/// What is to be done with a claimed message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is known of it: it is to be applied.
+    Fresh,
+    /// Its key has been applied.
+    Duplicate,
+    /// Its key is unknown, but everything up to its offset was dealt with before.
+    LateDuplicate,
+    /// It was given up before.
+    AlreadyParked,
+}
+
+impl Claim {
+    /// Judges the message that was claimed, in the order of the design.
+    #[must_use]
+    pub fn verdict(&self, claimant: &Claimant<'_>) -> Verdict {
+        let passed = self.progress.map_or(i64::MIN, |(_, passed)| passed);
+        if self.parked {
+            Verdict::AlreadyParked
+        } else if claimant.key.is_some() && !self.stamped {
+            Verdict::Duplicate
+        } else if claimant.position.is_some_and(|(_, offset)| offset < passed) {
+            Verdict::LateDuplicate
+        } else {
+            Verdict::Fresh
+        }
+    }
+}
+
+/// What must hold just before COMMIT.
+#[derive(Clone, Copy, Debug)]
+pub struct Guard<'a> {
+    /// The consumer that claimed.
+    pub consumer: ConsumerId,
+    /// The progress to write, if it is tracked.
+    pub tracking: Option<&'a Tracking>,
+    /// `passed` must not be above it: the message's own offset if it is applied or parked now. Above it,
+    /// another member has dealt with the message since it was claimed.
+    pub ceiling: i64,
+}
+
+/// Why a guard did not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The claim's transaction is over.
+    Ended {
+        /// Whether it was committed, where the database can tell.
+        committed: Option<bool>,
+    },
+    /// The stored progress is lower than what was acknowledged.
+    WentBack {
+        /// What is stored.
+        stored: i64,
+    },
+    /// The progress row is gone or belongs to another incarnation.
+    Superseded,
+    /// Another member has dealt with the message.
+    Overtaken,
+}
+
+/// The statements of one inbox transaction, in the order they are run.
+pub trait StampStore: Database {
+    /// What tells a transaction from any later one on its connection.
+    type Mark: Default + Send + Sync + std::fmt::Debug;
+
+    /// How long BEGIN may take; then the connection is thrown away.
+    const BEGIN_LIMIT: Duration;
+    /// The same for the other statements of ours. Above every limit of the server's own, so that it
+    /// fires only when no answer comes at all.
+    const STATEMENT_LIMIT: Duration;
+
+    /// Opens a transaction in which a handler may work for `limit`.
+    fn begin(
+        connection: &mut Self::Connection,
+        mark: &mut Self::Mark,
+        limit: Duration,
+    ) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// Claims a key, waiting for any other transaction that has claimed it.
+    fn claim(
+        connection: &mut Self::Connection,
+        mark: &mut Self::Mark,
+        claimant: &Claimant<'_>,
+    ) -> impl Future<Output = sqlx::Result<Claim>> + Send;
+
+    /// Gives back a key that this transaction claimed.
+    fn unclaim(
+        connection: &mut Self::Connection,
+        consumer: ConsumerId,
+        key: &[u8],
+    ) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// Writes the progress if everything holds; otherwise writes nothing and returns `false`.
+    fn guard(
+        connection: &mut Self::Connection,
+        mark: &Self::Mark,
+        guard: &Guard<'_>,
+    ) -> impl Future<Output = sqlx::Result<bool>> + Send;
+
+    /// Finds out why the guard did not hold.
+    fn diagnose(
+        connection: &mut Self::Connection,
+        mark: &Self::Mark,
+        guard: &Guard<'_>,
+    ) -> impl Future<Output = sqlx::Result<Broken>> + Send;
+}

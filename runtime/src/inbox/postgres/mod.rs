@@ -1,0 +1,8 @@
+//! PostgreSQL 15 or newer. Every name is schema-qualified and nothing is set for longer than a transaction,
+//! so that a pooler in transaction mode may stand in between.
+
+mod consumers;
+mod dead_letters;
+mod migrations;
+mod progress;
+mod stamp;

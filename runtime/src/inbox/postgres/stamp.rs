@@ -1,0 +1,175 @@
+use std::time::Duration;
+
+use sqlx::{PgConnection, Postgres};
+use sqlx_core::sql_str::{AssertSqlSafe, SqlSafeStr};
+use sqlx_core::transaction::TransactionManager;
+
+use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore};
+use crate::inbox::consumers::ConsumerId;
+use crate::inbox::progress::Tracking;
+
+/// The id of the transaction that claimed, as text; `None` until it has claimed.
+#[derive(Debug, Default)]
+pub struct Xid(Option<String>);
+
+impl StampStore for Postgres {
+    type Mark = Xid;
+
+    const BEGIN_LIMIT: Duration = Duration::from_secs(5);
+    const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
+
+    async fn begin(connection: &mut PgConnection, _: &mut Xid, limit: Duration) -> sqlx::Result<()> {
+        let begin = AssertSqlSafe(begin_sql(limit)).into_sql_str();
+        <Postgres as sqlx::Database>::TransactionManager::begin(connection, Some(begin)).await
+    }
+
+    async fn claim(
+        connection: &mut PgConnection,
+        mark: &mut Xid,
+        claimant: &Claimant<'_>,
+    ) -> sqlx::Result<Claim> {
+        let (partition, offset) = claimant.position.unzip();
+        let (xid, consumer, stamped, parked, next, passed): (
+            String,
+            Option<i16>,
+            bool,
+            bool,
+            Option<i64>,
+            Option<i64>,
+        ) = sqlx::query_as(CLAIM)
+            .bind(claimant.consumer)
+            .bind(claimant.definition)
+            .bind(claimant.key)
+            .bind(partition.map(|partition| &*partition.topic))
+            .bind(partition.map(|partition| partition.partition))
+            .bind(partition.map(|partition| &*partition.cluster))
+            .bind(partition.map(|partition| partition.topic_id))
+            .bind(partition.map(|partition| partition.incarnation))
+            .bind(offset)
+            .fetch_one(connection)
+            .await?;
+        *mark = Xid(Some(xid));
+        Ok(Claim { consumer: consumer.map(ConsumerId), stamped, parked, progress: next.zip(passed) })
+    }
+
+    async fn unclaim(connection: &mut PgConnection, consumer: ConsumerId, key: &[u8]) -> sqlx::Result<()> {
+        sqlx::query("DELETE FROM handstamp.inbox WHERE consumer = $1 AND key = $2")
+            .bind(consumer.0)
+            .bind(key)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn guard(connection: &mut PgConnection, mark: &Xid, guard: &Guard<'_>) -> sqlx::Result<bool> {
+        let Some(Tracking { partition, watermark, acknowledged }) = guard.tracking else {
+            return Ok(current_xid(connection).await? == mark.0);
+        };
+        let updated = sqlx::query(GUARD)
+            .bind(guard.consumer.0)
+            .bind(&*partition.topic)
+            .bind(partition.partition)
+            .bind(&*partition.cluster)
+            .bind(partition.topic_id)
+            .bind(partition.incarnation)
+            .bind(watermark)
+            .bind(acknowledged)
+            .bind(guard.ceiling)
+            .bind(mark.0.as_deref())
+            .execute(connection)
+            .await?;
+        Ok(updated.rows_affected() == 1)
+    }
+
+    async fn diagnose(connection: &mut PgConnection, mark: &Xid, guard: &Guard<'_>) -> sqlx::Result<Broken> {
+        if current_xid(connection).await? != mark.0 {
+            let status: Option<String> = sqlx::query_scalar("SELECT pg_xact_status($1::text::xid8)")
+                .bind(mark.0.as_deref())
+                .fetch_one(connection)
+                .await?;
+            return Ok(Broken::Ended { committed: status.map(|status| status == "committed") });
+        }
+        let Some(Tracking { partition, acknowledged, .. }) = guard.tracking else {
+            return Ok(Broken::Ended { committed: None });
+        };
+        let stored: Option<(i64,)> = sqlx::query_as(
+            "SELECT next FROM handstamp.progress
+             WHERE consumer = $1 AND topic = $2 AND partition = $3 AND cluster = $4 AND topic_id = $5
+               AND incarnation = $6",
+        )
+        .bind(guard.consumer.0)
+        .bind(&*partition.topic)
+        .bind(partition.partition)
+        .bind(&*partition.cluster)
+        .bind(partition.topic_id)
+        .bind(partition.incarnation)
+        .fetch_optional(connection)
+        .await?;
+        Ok(match stored {
+            None => Broken::Superseded,
+            Some((stored,)) if stored < *acknowledged => Broken::WentBack { stored },
+            Some(_) => Broken::Overtaken,
+        })
+    }
+}
+
+async fn current_xid(connection: &mut PgConnection) -> sqlx::Result<Option<String>> {
+    sqlx::query_scalar("SELECT pg_current_xact_id_if_assigned()::text").fetch_one(connection).await
+}
+
+/// BEGIN and the settings of the transaction, one round trip. They only tighten: what the role has set
+/// shorter stays, and `synchronous_commit` is raised to `on`, never lowered from `remote_apply`.
+///
+/// The handler's own limit fires before any of these.
+fn begin_sql(limit: Duration) -> String {
+    let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX / 2);
+    let statement = at_most("statement_timeout", limit.saturating_add(1_000));
+    let lock = at_most("lock_timeout", 5_000);
+    let idle = at_most("idle_in_transaction_session_timeout", limit.saturating_add(5_000));
+    format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+         SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+         WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true), {statement}, {lock}, {idle}"
+    )
+}
+
+fn at_most(setting: &str, milliseconds: u64) -> String {
+    // The largest value that these settings take.
+    let milliseconds = milliseconds.min(i32::MAX as u64);
+    format!(
+        "set_config('{setting}', CASE WHEN current_setting('{setting}')::interval > interval '0' AND \
+         current_setting('{setting}')::interval < interval '{milliseconds} ms' THEN \
+         current_setting('{setting}') ELSE '{milliseconds}ms' END, true)"
+    )
+}
+
+/// One row whatever happens. The dead letters are asked only about what lies below `passed`: the
+/// comparison is a one-time filter.
+const CLAIM: &str = r#"
+WITH consumer AS (
+    SELECT id FROM handstamp.consumers WHERE name = $1 AND key_definition = $2
+), tracked AS (
+    SELECT next, passed FROM handstamp.progress
+    WHERE consumer = (SELECT id FROM consumer) AND topic = $4 AND partition = $5 AND cluster = $6
+      AND topic_id = $7 AND incarnation = $8
+), parked AS (
+    SELECT FROM handstamp.dead_letters
+    WHERE $9 < (SELECT passed FROM tracked) AND consumer = (SELECT id FROM consumer) AND topic = $4
+      AND partition = $5 AND cluster = $6 AND topic_id = $7 AND "offset" = $9
+), stamped AS (
+    INSERT INTO handstamp.inbox (at, consumer, key)
+    SELECT extract(epoch FROM now() - timestamptz '2020-01-01 00:00:00+00')::int4, id, $3
+    FROM consumer WHERE $3 IS NOT NULL AND NOT EXISTS (SELECT FROM parked)
+    ON CONFLICT DO NOTHING
+    RETURNING 1
+)
+SELECT pg_current_xact_id()::text, (SELECT id FROM consumer), EXISTS (SELECT FROM stamped),
+       EXISTS (SELECT FROM parked), (SELECT next FROM tracked), (SELECT passed FROM tracked)"#;
+
+/// All conditions stand in the WHERE, so that outside the claim's transaction it writes nothing.
+const GUARD: &str = "
+UPDATE handstamp.progress
+SET next = GREATEST(next, $7), passed = GREATEST(passed, $7), updated_at = now()
+WHERE consumer = $1 AND topic = $2 AND partition = $3 AND cluster = $4 AND topic_id = $5
+  AND incarnation = $6 AND next >= $8 AND passed <= $9
+  AND pg_current_xact_id_if_assigned() = $10::text::xid8";

@@ -1,0 +1,121 @@
+use std::io;
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection, Database, Pool};
+use sqlx_core::transaction::TransactionManager;
+use tokio::time::timeout;
+
+use super::Store;
+use crate::failure::{Class, Failure, FailureKind, outcome_is_open};
+
+const ROLLBACK_LIMIT: Duration = Duration::from_secs(2);
+const COMMIT_LIMIT: Duration = Duration::from_secs(30);
+const RETURN_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long statements of ours may take in a transaction without a handler.
+pub(crate) const HOUSEKEEPING: Duration = Duration::from_secs(30);
+
+/// A transaction that owns its pooled connection, so that it has no lifetime, and closes it if there is
+/// any doubt about its state: dropped while open, no answer in time, a failed COMMIT.
+#[derive(Debug)]
+pub struct Transaction<DB: Store> {
+    connection: PoolConnection<DB>,
+    mark: DB::Mark,
+    open: bool,
+}
+
+impl<DB: Store> Transaction<DB> {
+    /// Takes a connection out of the pool and begins on it.
+    pub(crate) async fn begin(pool: &Pool<DB>, limit: Duration) -> Result<Self, Failure> {
+        Self::begin_on(acquire(pool).await?, limit).await
+    }
+
+    /// Begins; the connection is closed if no answer comes. A BEGIN that is only dropped would leave it
+    /// in a transaction that nobody knows of.
+    pub(crate) async fn begin_on(connection: PoolConnection<DB>, limit: Duration) -> Result<Self, Failure> {
+        let mut this = Self { connection, mark: DB::Mark::default(), open: true };
+        within(DB::BEGIN_LIMIT, DB::begin(&mut this.connection, &mut this.mark, limit))
+            .await
+            .map_err(|error| Failure::environment("opening a transaction", error))?;
+        Ok(this)
+    }
+
+    pub(crate) fn connection(&mut self) -> &mut DB::Connection {
+        &mut self.connection
+    }
+
+    pub(crate) fn as_connection(&self) -> &DB::Connection {
+        &self.connection
+    }
+
+    pub(crate) fn parts(&mut self) -> (&mut DB::Connection, &mut DB::Mark) {
+        (&mut self.connection, &mut self.mark)
+    }
+
+    /// How many transactions are open, one inside the other: 1 unless somebody forgot to end one.
+    pub(crate) async fn depth(&mut self) -> usize {
+        let depth = |connection: &_| DB::TransactionManager::get_transaction_depth(connection);
+        if depth(&self.connection) > 1 {
+            // The rollback of one that was dropped may still be on its way.
+            let _ = within(ROLLBACK_LIMIT, self.connection.ping()).await;
+        }
+        depth(&self.connection)
+    }
+
+    /// Commits. `Unknown` where it may or may not have happened.
+    pub(crate) async fn commit(mut self) -> Result<(), Failure> {
+        let commit = DB::TransactionManager::commit(&mut self.connection);
+        let Err(error) = within(COMMIT_LIMIT, commit).await else {
+            self.hand_back();
+            return Ok(());
+        };
+        let kind = match Class::of_sqlx(&error) {
+            _ if outcome_is_open(&error) => FailureKind::Unknown,
+            Some(class) => class.kind,
+            None => FailureKind::Handler,
+        };
+        Err(Failure::at(kind, "committing", error))
+    }
+
+    /// Rolls back, or closes the connection where that does not work in time.
+    ///
+    /// # Errors
+    /// That of the ROLLBACK: it tells that the connection was lost before.
+    pub(crate) async fn rollback(mut self) -> sqlx::Result<()> {
+        within(ROLLBACK_LIMIT, DB::TransactionManager::rollback(&mut self.connection)).await?;
+        self.hand_back();
+        Ok(())
+    }
+
+    /// Gives the connection back. The pool pings it first, and has no limit for that: on a half-open link
+    /// its permit would be gone for good (launchbadge/sqlx#4349).
+    fn hand_back(mut self) {
+        self.open = false;
+        let returned = self.connection.return_to_pool();
+        tokio::spawn(timeout(RETURN_LIMIT, returned));
+    }
+}
+
+impl<DB: Store> Drop for Transaction<DB> {
+    fn drop(&mut self) {
+        if self.open {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+pub(crate) async fn acquire<DB: Database>(pool: &Pool<DB>) -> Result<PoolConnection<DB>, Failure> {
+    pool.acquire().await.map_err(|error| Failure::environment("taking a connection out of the pool", error))
+}
+
+/// Limits a statement. The caller closes the connection on an error of kind `TimedOut`.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    statement: impl Future<Output = sqlx::Result<T>>,
+) -> sqlx::Result<T> {
+    timeout(limit, statement).await.unwrap_or_else(|_| {
+        let text = format!("the database did not answer within {limit:?}");
+        Err(io::Error::new(io::ErrorKind::TimedOut, text).into())
+    })
+}
