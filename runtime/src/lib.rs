@@ -1,4 +1,73 @@
-//! Delivered many times, applied once.
+//! Delivered many times, applied once: idempotent consumers for services that read Kafka and write to SQL.
+//!
+//! [`#[idempotent]`](idempotent) makes an `async fn` a handler that runs inside its *inbox transaction*: the
+//! message's key, everything the handler writes, and the consumer's progress commit together or not at all. A
+//! [`Worker`] feeds handlers from Kafka and commits offsets only after the database has; [`apply`] runs the same
+//! handler for a message from anywhere else.
+//!
+//! ```no_run
+//! use handstamp::{Json, Kafka, Worker, idempotent};
+//! use sqlx::{PgConnection, PgPool};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Deposit {
+//!     account_id: i64,
+//!     amount: i64,
+//! }
+//!
+//! #[idempotent(consumer = "wallet-credits", key = header("event_id"))]
+//! async fn credit(Json(d): Json<Deposit>, conn: &mut PgConnection) -> sqlx::Result<()> {
+//!     sqlx::query("UPDATE accounts SET balance = balance + $1 WHERE id = $2")
+//!         .bind(d.amount)
+//!         .bind(d.account_id)
+//!         .execute(conn)
+//!         .await?;
+//!     Ok(())
+//! }
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let pool = PgPool::connect(&std::env::var("DATABASE_URL")?).await?;
+//! handstamp::migrate(&pool).await?;
+//! Worker::builder(pool).kafka(Kafka::from_env()?).consume::<credit>("wallet.deposits").run().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! # The guarantee
+//!
+//! Each message whose handler returns `Ok` has its database effects applied exactly once per (consumer, key), for
+//! any sequence of process kills, evictions, broker disconnects and database crashes, as long as the database
+//! keeps what it acknowledged, the inbox remembers a key for longer than it can be redelivered, and a key names
+//! one event. Effects outside the database are at-least-once, with a stable key ([`Inbox::idempotency_key`]).
+//!
+//! On SQLite one promise is weaker: a statement that fails undoes only itself there, so a handler that hides its
+//! error commits the rest.
+//!
+//! # What becomes of a message
+//!
+//! | it | happens |
+//! |---|---|
+//! | is new | the handler runs, and all commits together: [`Disposition::Applied`] |
+//! | was applied before | it is skipped, and its offset moves: [`Disposition::Duplicate`] |
+//! | has no usable key, cannot be decoded, or the handler says [`reject`] | it is parked at once: a row in the dead letters, and the partition goes on |
+//! | fails in the handler: an error, a panic, too slow | it is rolled back and tried again in its place, `attempts` times, then parked |
+//! | meets a failing database | it is tried again for ever; that is never an attempt |
+//! | has a handler that commits or rolls back by itself | the worker stops and names it: [`WorkerError::TransactionEnded`] |
+//!
+//! # Tables
+//!
+//! [`migrate`] makes them; [`migration_sql`] gives the SQL and the grants to those who run their own migrations. On
+//! PostgreSQL they live in the schema `handstamp`, on SQLite their names begin with `handstamp_`. The view
+//! `handstamp.processed_messages` is for people. The service itself needs to read and write rows, never to create.
+//!
+//! # Features
+//!
+//! | feature | what |
+//! |---|---|
+//! | `kafka` (default) | [`Worker`], [`Kafka`], [`Publisher`] |
+//! | `postgres` (default) | inboxes in PostgreSQL 15 or newer |
+//! | `sqlite` | inboxes in SQLite, for tests and small tools |
+//! | `cli` | the operator's tool |
+#![deny(missing_docs)]
 
 mod apply;
 mod failure;
@@ -9,6 +78,10 @@ mod inbox;
 mod key;
 mod message;
 mod migrate;
+#[cfg(feature = "kafka")]
+mod source;
+#[cfg(feature = "kafka")]
+mod worker;
 
 pub use apply::{Disposition, apply, apply_with_state};
 pub use failure::{BoxError, Failure, FailureKind, Rejection, reject};
@@ -21,6 +94,10 @@ pub use message::{
     Nothing, Payload, Position, Provides, State, Text,
 };
 pub use migrate::{migrate, migration_sql, require_current};
+#[cfg(feature = "kafka")]
+pub use source::kafka::{Kafka, KafkaConfigError, PublishError, Publisher, Record};
+#[cfg(feature = "kafka")]
+pub use worker::{Builder, Notice, Serves, Worker, WorkerError};
 
 /// What generated code names. Not public API.
 #[doc(hidden)]

@@ -13,8 +13,8 @@ pub use registered::{Consumer, Registered};
 
 use crate::failure::{Failure, FailureKind};
 use crate::handler::Handler;
-use crate::inbox::Access;
 use crate::inbox::consumers;
+use crate::inbox::{Access, Connections};
 use crate::message::{Arguments, Message, Provides};
 use run::run;
 
@@ -75,14 +75,14 @@ pub async fn apply_with_state<H: Handler<Arguments: Arguments>>(
     message: &Message,
 ) -> Result<Disposition, Failure> {
     let handler = Registered::<H>::new(state);
-    let job = Job::by_hand();
+    let (job, connections) = (Job::by_hand(), Connections::of(pool));
     let never = std::future::pending::<()>;
-    if let Some(disposition) = run(&handler, pool, message, &job, never()).await? {
+    if let Some(disposition) = run(&handler, &connections, message, &job, never()).await? {
         return Ok(disposition);
     }
     consumers::register(pool, &handler.registration(None, &[])).await?;
     let unregistered = || unregistered(H::CONSUMER);
-    run(&handler, pool, message, &job, never()).await?.ok_or_else(unregistered)
+    run(&handler, &connections, message, &job, never()).await?.ok_or_else(unregistered)
 }
 
 fn unregistered(consumer: &str) -> Failure {

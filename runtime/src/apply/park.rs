@@ -3,7 +3,7 @@ use super::run::Run;
 use crate::failure::{Failure, FailureKind, report, storable};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::{NewLetter, Reason};
-use crate::inbox::transaction::{HOUSEKEEPING, Transaction, acquire, within};
+use crate::inbox::transaction::{HOUSEKEEPING, Transaction, within};
 use crate::inbox::{Inbox, Store, Verdict};
 use crate::key::Key;
 
@@ -23,8 +23,10 @@ pub(super) async fn park<DB: Store>(
     key: Option<&Key>,
     parting: Parting,
 ) -> Result<Option<Disposition>, Failure> {
-    let connection = acquire(run.pool).await?;
-    let mut inbox = Inbox::begin(connection, run.consumer, key.cloned(), run.job.attempt, HOUSEKEEPING).await?;
+    let connection = run.connections.acquire().await?;
+    let mut inbox =
+        Inbox::begin(connection, run.connections, run.consumer, key.cloned(), run.job.attempt, HOUSEKEEPING)
+            .await?;
     let stored = key.map(Key::stored);
     let stored = stored.as_deref();
     let (consumer, verdict) = match run.claim(&mut inbox, stored).await {
@@ -61,7 +63,7 @@ pub(super) async fn list_ended<DB: Store>(
         Parting { reason: Reason::TransactionEnded, error: report(&failure), attempts: run.job.attempt };
     let stored = key.stored();
     let listed = async {
-        let mut transaction = Transaction::begin(run.pool, HOUSEKEEPING).await?;
+        let mut transaction = Transaction::begin(run.connections.pool(), HOUSEKEEPING).await?;
         let letter = parting.letter(run, consumer, Some(&stored));
         write(&mut transaction, None, &letter).await?;
         transaction.commit().await

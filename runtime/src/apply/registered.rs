@@ -1,11 +1,10 @@
 use futures_util::future::BoxFuture;
-use sqlx::Pool;
 
 use super::{DatabaseOf, Disposition, Job, NeedsOf, run, unregistered};
 use crate::failure::Failure;
 use crate::handler::{Handler, Options};
-use crate::inbox::Store;
 use crate::inbox::consumers::Registration;
+use crate::inbox::{Connections, Store};
 use crate::message::{Arguments, Message, Provides};
 
 /// A handler with what it takes from the state.
@@ -39,7 +38,7 @@ pub trait Consumer<DB: Store>: Send + Sync {
     /// Messages that can never be applied are parked by it, in a transaction that moves the progress.
     fn run<'a>(
         &'a self,
-        pool: &'a Pool<DB>,
+        connections: &'a Connections<DB>,
         message: &'a Message,
         job: &'a Job,
         cancel: BoxFuture<'a, ()>,
@@ -67,13 +66,13 @@ impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H>
 
     fn run<'a>(
         &'a self,
-        pool: &'a Pool<DatabaseOf<H>>,
+        connections: &'a Connections<DatabaseOf<H>>,
         message: &'a Message,
         job: &'a Job,
         cancel: BoxFuture<'a, ()>,
     ) -> BoxFuture<'a, Result<Disposition, Failure>> {
         Box::pin(async move {
-            run(self, pool, message, job, cancel).await?.ok_or_else(|| unregistered(H::CONSUMER))
+            run(self, connections, message, job, cancel).await?.ok_or_else(|| unregistered(H::CONSUMER))
         })
     }
 }

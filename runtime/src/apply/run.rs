@@ -1,7 +1,5 @@
 use std::pin::{Pin, pin};
 
-use sqlx::Pool;
-
 use super::call::{call, cancelled, caught};
 use super::park::{Parting, list_ended, park};
 use super::{DatabaseOf, Disposition, Job, Registered, Task};
@@ -10,14 +8,13 @@ use crate::handler::{Handler, OnTombstone};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::progress::{TrackedPartition, Tracking};
-use crate::inbox::transaction::acquire;
-use crate::inbox::{Claimant, Guard, Inbox, Store, Verdict};
+use crate::inbox::{Claimant, Connections, Guard, Inbox, Store, Verdict};
 use crate::key::Key;
 use crate::message::{Arguments, Message};
 
 /// What a run is about.
 pub(super) struct Run<'a, DB: Store> {
-    pub(super) pool: &'a Pool<DB>,
+    pub(super) connections: &'a Connections<DB>,
     pub(super) consumer: &'static str,
     pub(super) key_definition: &'a str,
     pub(super) message: &'a Message,
@@ -27,13 +24,13 @@ pub(super) struct Run<'a, DB: Store> {
 /// Runs one message; `None` if its consumer is not registered.
 pub(super) async fn run<H: Handler<Arguments: Arguments>>(
     handler: &Registered<H>,
-    pool: &Pool<DatabaseOf<H>>,
+    connections: &Connections<DatabaseOf<H>>,
     message: &Message,
     job: &Job,
     cancel: impl Future<Output = ()> + Send,
 ) -> Result<Option<Disposition>, Failure> {
     let key_definition = &handler.key_definition;
-    let run = Run { pool, consumer: H::CONSUMER, key_definition, message, job };
+    let run = Run { connections, consumer: H::CONSUMER, key_definition, message, job };
     let give_up = |reason, error| Parting { reason, error, attempts: job.attempt };
 
     // Before the key is read: a key inside the payload cannot be read from a tombstone.
@@ -112,11 +109,12 @@ async fn transaction<H: Handler<Arguments: Arguments>>(
     let connection = tokio::select! {
         biased;
         () = &mut cancel => return Err(cancelled()),
-        connection = acquire(run.pool) => connection?,
+        connection = run.connections.acquire() => connection?,
     };
     let limit = H::OPTIONS.timeout;
     let attempt = run.job.attempt;
-    let mut inbox = Inbox::begin(connection, H::CONSUMER, Some(key.clone()), attempt, limit).await?;
+    let mut inbox =
+        Inbox::begin(connection, run.connections, H::CONSUMER, Some(key.clone()), attempt, limit).await?;
     let (consumer, verdict) = match run.claim(&mut inbox, Some(&key.stored())).await {
         Ok(Some(claimed)) => claimed,
         Ok(None) => {

@@ -92,10 +92,24 @@ pub enum Broken {
     Overtaken,
 }
 
+/// What the tables of a database are called, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// The remembered keys.
+    pub inbox: &'static str,
+    /// The messages that were given up.
+    pub dead_letters: &'static str,
+}
+
 /// The statements of one inbox transaction, in the order they are run.
 pub trait StampStore: Database {
     /// What tells a transaction from any later one on its connection.
     type Mark: Default + Send + Sync + std::fmt::Debug;
+
+    /// What the tables are called, for people.
+    const TABLES: Tables;
+    /// How many transactions can write at a time.
+    const WRITERS: usize;
 
     /// How long BEGIN may take; then the connection is thrown away.
     const BEGIN_LIMIT: Duration;

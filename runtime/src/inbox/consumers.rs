@@ -198,8 +198,7 @@ impl Registration<'_> {
 
     /// A deploy may move the handler, or change topics or group, but hardly everything at once.
     fn is_another_owner(&self, known: &Consumer) -> bool {
-        let disjoint =
-            !self.topics.is_empty() && !known.topics.is_empty() && !self.shares_topic_with(known);
+        let disjoint = !self.topics.is_empty() && !known.topics.is_empty() && !self.shares_topic_with(known);
         !known.handler.is_empty() && known.handler != self.handler && (disjoint || !self.has_group_of(known))
     }
 

@@ -5,6 +5,7 @@
 
 mod access;
 mod claim;
+mod connections;
 pub mod consumers;
 pub mod dead_letters;
 mod open;
@@ -18,6 +19,7 @@ mod postgres;
 mod sqlite;
 
 pub use access::Access;
-pub(crate) use claim::{Claimant, Guard, Verdict};
+pub(crate) use claim::{Claimant, Guard, Tables, Verdict};
+pub use connections::Connections;
 pub use open::Inbox;
 pub use store::Store;

@@ -7,7 +7,7 @@ use sqlx::pool::PoolConnection;
 use super::claim::{Broken, Claim, Claimant, Guard};
 use super::consumers::ConsumerId;
 use super::transaction::{Transaction, within};
-use super::{Store, Verdict};
+use super::{Connections, Store, Verdict};
 use crate::failure::{Class, Failure, FailureKind};
 use crate::key::Key;
 
@@ -43,12 +43,13 @@ impl<DB: Store> Inbox<DB> {
 
     pub(crate) async fn begin(
         connection: PoolConnection<DB>,
+        home: &Connections<DB>,
         consumer: &'static str,
         key: Option<Key>,
         attempt: u32,
         limit: Duration,
     ) -> Result<Self, Failure> {
-        let transaction = Transaction::begin_on(connection, limit).await?;
+        let transaction = Transaction::begin_on(connection, home, limit).await?;
         Ok(Self { transaction, consumer, key, attempt })
     }
 
@@ -59,9 +60,8 @@ impl<DB: Store> Inbox<DB> {
         acknowledged: i64,
     ) -> Result<Option<(ConsumerId, Verdict)>, Failure> {
         let (connection, mark) = self.transaction.parts();
-        let claim = within(DB::STATEMENT_LIMIT, DB::claim(connection, mark, claimant))
-            .await
-            .map_err(claim_failed)?;
+        let claim =
+            within(DB::STATEMENT_LIMIT, DB::claim(connection, mark, claimant)).await.map_err(claim_failed)?;
         let Claim { consumer: Some(consumer), progress, .. } = claim else {
             return Ok(None);
         };
@@ -116,7 +116,8 @@ impl<DB: Store> Inbox<DB> {
         }
         match self.transaction.rollback().await {
             Err(lost) if failure.is_uncertain() && breaks_connection(&lost) => {
-                let text = format!("the connection was lost under the handler, which said: {failure}: {lost}");
+                let text =
+                    format!("the connection was lost under the handler, which said: {failure}: {lost}");
                 Failure::new(FailureKind::Environment, text)
             }
             _ => failure,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use sqlx::{Database, Pool};
 use uuid::Uuid;
 
+use super::Store;
 use super::consumers::{self, ConsumerId};
 use super::transaction::{HOUSEKEEPING, Transaction, acquire, within};
-use super::Store;
 use crate::failure::Failure;
 
 /// A partition as a progress row knows it: a topic made anew under the same name is another one.

@@ -6,12 +6,11 @@ use sqlx::{Connection, Database, Pool};
 use sqlx_core::transaction::TransactionManager;
 use tokio::time::timeout;
 
-use super::Store;
+use super::{Connections, Store};
 use crate::failure::{Class, Failure, FailureKind, outcome_is_open};
 
 const ROLLBACK_LIMIT: Duration = Duration::from_secs(2);
 const COMMIT_LIMIT: Duration = Duration::from_secs(30);
-const RETURN_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long statements of ours may take in a transaction without a handler.
 pub(crate) const HOUSEKEEPING: Duration = Duration::from_secs(30);
@@ -22,19 +21,26 @@ pub(crate) const HOUSEKEEPING: Duration = Duration::from_secs(30);
 pub struct Transaction<DB: Store> {
     connection: PoolConnection<DB>,
     mark: DB::Mark,
-    open: bool,
+    home: Connections<DB>,
 }
 
 impl<DB: Store> Transaction<DB> {
     /// Takes a connection out of the pool and begins on it.
     pub(crate) async fn begin(pool: &Pool<DB>, limit: Duration) -> Result<Self, Failure> {
-        Self::begin_on(acquire(pool).await?, limit).await
+        let home = Connections::of(pool);
+        Self::begin_on(home.acquire().await?, &home, limit).await
     }
 
     /// Begins; the connection is closed if no answer comes. A BEGIN that is only dropped would leave it
     /// in a transaction that nobody knows of.
-    pub(crate) async fn begin_on(connection: PoolConnection<DB>, limit: Duration) -> Result<Self, Failure> {
-        let mut this = Self { connection, mark: DB::Mark::default(), open: true };
+    pub(crate) async fn begin_on(
+        mut connection: PoolConnection<DB>,
+        home: &Connections<DB>,
+        limit: Duration,
+    ) -> Result<Self, Failure> {
+        // From here on a drop closes it; only the end of the transaction hands it back.
+        connection.close_on_drop();
+        let mut this = Self { connection, mark: DB::Mark::default(), home: home.clone() };
         within(DB::BEGIN_LIMIT, DB::begin(&mut this.connection, &mut this.mark, limit))
             .await
             .map_err(|error| Failure::environment("opening a transaction", error))?;
@@ -67,7 +73,7 @@ impl<DB: Store> Transaction<DB> {
     pub(crate) async fn commit(mut self) -> Result<(), Failure> {
         let commit = DB::TransactionManager::commit(&mut self.connection);
         let Err(error) = within(COMMIT_LIMIT, commit).await else {
-            self.hand_back();
+            self.home.give_back(self.connection);
             return Ok(());
         };
         let kind = match Class::of_sqlx(&error) {
@@ -84,24 +90,8 @@ impl<DB: Store> Transaction<DB> {
     /// That of the ROLLBACK: it tells that the connection was lost before.
     pub(crate) async fn rollback(mut self) -> sqlx::Result<()> {
         within(ROLLBACK_LIMIT, DB::TransactionManager::rollback(&mut self.connection)).await?;
-        self.hand_back();
+        self.home.give_back(self.connection);
         Ok(())
-    }
-
-    /// Gives the connection back. The pool pings it first, and has no limit for that: on a half-open link
-    /// its permit would be gone for good (launchbadge/sqlx#4349).
-    fn hand_back(mut self) {
-        self.open = false;
-        let returned = self.connection.return_to_pool();
-        tokio::spawn(timeout(RETURN_LIMIT, returned));
-    }
-}
-
-impl<DB: Store> Drop for Transaction<DB> {
-    fn drop(&mut self) {
-        if self.open {
-            self.connection.close_on_drop();
-        }
     }
 }
 

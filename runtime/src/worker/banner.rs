@@ -7,7 +7,12 @@ use crate::inbox::Tables;
 use crate::inbox::consumers::Registration;
 
 /// The lines for one consumer.
-pub(super) fn lines(consumer: &Registration<'_>, options: &Options, tables: &Tables, copies: bool) -> Vec<String> {
+pub(super) fn lines(
+    consumer: &Registration<'_>,
+    options: &Options,
+    tables: &Tables,
+    copies: bool,
+) -> Vec<String> {
     let Registration { name, handler, topics, key_definition, .. } = consumer;
     let group = consumer.group.unwrap_or(name);
     let start = match options.start_at {
@@ -20,9 +25,13 @@ pub(super) fn lines(consumer: &Registration<'_>, options: &Options, tables: &Tab
     };
     let copies = if copies { " and copied to <topic>.dlq" } else { "" };
     vec![
-        format!("consumer {name}: {} → {handler}, group {group}, new consumers start at {start}", topics.join(", ")),
+        format!(
+            "consumer {name}: {} → {handler}, group {group}, new consumers start at {start}",
+            topics.join(", ")
+        ),
         format!("  key: {key_definition}, remembered in {} for ever (nothing is swept)", tables.inbox),
-        "  order: by partition; one transaction per message, offsets committed after it, every 100 ms".to_owned(),
+        "  order: by partition; one transaction per message, offsets committed after it, every 100 ms"
+            .to_owned(),
         format!(
             "  on error: the database's fault is retried for ever, the message's {} times in {}, each try at most {}; \
              then parked in {}{copies}; tombstones the handler cannot take are {tombstones}",
@@ -40,7 +49,9 @@ pub(super) fn human(span: Duration) -> String {
     match milliseconds {
         0..1000 => format!("{milliseconds} ms"),
         _ if !milliseconds.is_multiple_of(1000) => format!("{:.1} s", span.as_secs_f64()),
-        _ if milliseconds.is_multiple_of(60_000) && milliseconds > 60_000 => format!("{} min", milliseconds / 60_000),
+        _ if milliseconds.is_multiple_of(60_000) && milliseconds > 60_000 => {
+            format!("{} min", milliseconds / 60_000)
+        }
         _ => format!("{} s", milliseconds / 1000),
     }
 }
@@ -62,8 +73,16 @@ mod tests {
         let lines = lines(&registration, &Options::new(), &tables, true);
         let text = lines.join("\n");
         for fact in [
-            "wallet-credits", "wallet.deposits", "header(\"event_id\")", "handstamp.inbox", "by partition", "5 times",
-            "30 s", "handstamp.dead_letters", "<topic>.dlq", "every 100 ms",
+            "wallet-credits",
+            "wallet.deposits",
+            "header(\"event_id\")",
+            "handstamp.inbox",
+            "by partition",
+            "5 times",
+            "30 s",
+            "handstamp.dead_letters",
+            "<topic>.dlq",
+            "every 100 ms",
         ] {
             assert!(text.contains(fact), "{fact} is missing in:\n{text}");
         }
@@ -72,7 +91,8 @@ mod tests {
 
     #[test]
     fn spans_read_as_people_write_them() {
-        let spans = [(250, "250 ms"), (1500, "1.5 s"), (30_000, "30 s"), (60_000, "60 s"), (300_000, "5 min")];
+        let spans =
+            [(250, "250 ms"), (1500, "1.5 s"), (30_000, "30 s"), (60_000, "60 s"), (300_000, "5 min")];
         for (milliseconds, text) in spans {
             assert_eq!(human(Duration::from_millis(milliseconds)), text);
         }

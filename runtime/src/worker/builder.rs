@@ -40,7 +40,6 @@ pub enum Worker {}
 impl Worker {
     /// Begins to put a worker together. `pool` is where inbox and effects are written; it needs two
     /// connections more than handlers may run at a time.
-    #[must_use]
     pub fn builder<DB: Store>(pool: Pool<DB>) -> Builder<DB, ()> {
         Builder {
             state: (),

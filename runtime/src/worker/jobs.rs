@@ -10,10 +10,10 @@ use super::driver::Answer;
 use crate::apply::{self, Consumer, Disposition};
 use crate::failure::{Failure, FailureKind};
 use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult};
-use crate::inbox::dead_letters::Reason;
-use crate::inbox::progress::{self, TrackedPartition, Tracking};
 use crate::inbox::Store;
 use crate::inbox::consumers::ConsumerId;
+use crate::inbox::dead_letters::Reason;
+use crate::inbox::progress::{self, TrackedPartition, Tracking};
 use crate::message::Message;
 
 /// How a job ended.
@@ -81,15 +81,13 @@ pub(super) async fn run<DB: Store>(
 ) {
     let mut report = Report { job: job.id, ended: None, answer };
     let Some(row) = row else {
-        let failure = Failure::new(FailureKind::Superseded, "the partition was given up before the message ran");
+        let failure =
+            Failure::new(FailureKind::Superseded, "the partition was given up before the message ran");
         report.ended = Some(Err(failure));
         return;
     };
-    let tracking = Tracking {
-        partition: row.partition,
-        watermark: job.watermark.0,
-        acknowledged: job.acknowledged.0,
-    };
+    let tracking =
+        Tracking { partition: row.partition, watermark: job.watermark.0, acknowledged: job.acknowledged.0 };
     let apply = apply::Job { attempt: job.attempt, tracking: Some(tracking), task };
     // A sender that is gone has not called anything off.
     let cancelled = async {
@@ -122,12 +120,12 @@ pub(super) fn outcome(ended: &Ended) -> Outcome {
 /// Writes progress that no message writes; one whose epoch is over has no row any more.
 pub(super) async fn save<DB: Store>(
     pool: Pool<DB>,
-    saves: Vec<Save>,
+    asked: Vec<Save>,
     rows: Vec<Option<Row>>,
     answer: mpsc::UnboundedSender<Answer>,
 ) {
-    let found: Vec<_> = saves.iter().zip(rows).collect();
-    let asked: Vec<_> = found
+    let found: Vec<_> = asked.iter().zip(rows).collect();
+    let writes: Vec<_> = found
         .iter()
         .filter_map(|(save, row)| {
             let row = row.clone()?;
@@ -139,11 +137,11 @@ pub(super) async fn save<DB: Store>(
             Some(progress::Save { consumer: row.consumer, tracking })
         })
         .collect();
-    let mut written = match progress::save(&pool, &asked).await {
+    let mut written = match progress::save(&pool, &writes).await {
         Ok(saved) => saved.into_iter().map(result).collect(),
         Err(error) => {
             tracing::debug!(%error, "progress was not saved, trying again");
-            vec![SavedResult::Failed; asked.len()]
+            vec![SavedResult::Failed; writes.len()]
         }
     }
     .into_iter();

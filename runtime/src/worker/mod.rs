@@ -8,6 +8,7 @@ mod jobs;
 mod notice;
 mod opening;
 mod ownership;
+mod pulse;
 mod relay;
 mod report;
 mod run;

@@ -13,9 +13,9 @@ use crate::apply::Consumer;
 use crate::flow::start::{self, First, Identity, OutOfRange, Refusal, StartOffset};
 use crate::flow::{Epoch, LaneStart, NextOffset, Tp};
 use crate::handler::{OnOutOfRange, StartAt};
-use crate::inbox::progress::{self, Progress, TrackedPartition};
 use crate::inbox::Store;
 use crate::inbox::consumers::ConsumerId;
+use crate::inbox::progress::{self, Progress, TrackedPartition};
 use crate::source::kafka::{Broker, Topics};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -114,13 +114,13 @@ impl<DB: Store> Opening<DB> {
     async fn decide(&self, tp: Tp, read: &Read) -> Result<Found, String> {
         let handlers = &self.handlers[usize::from(tp.topic)];
         let rows_of = |handler: usize| read.rows.get(&(tp.topic, handler)).map_or(&[][..], Vec::as_slice);
-        let row_of = |handler| rows_of(handler).iter().find(|row| row.partition.partition == tp.partition);
+        let stored = |handler| rows_of(handler).iter().find(|row| row.partition.partition == tp.partition);
         let known: Vec<_> = handlers
             .iter()
             .enumerate()
             .map(|(index, (consumer, _))| start::Progress {
                 consumer: consumer.name(),
-                row: row_of(index).map(|row| start::Row {
+                row: stored(index).map(|row| start::Row {
                     next: NextOffset(row.next),
                     identity: Identity {
                         cluster: row.partition.cluster.to_string(),
@@ -134,7 +134,7 @@ impl<DB: Store> Opening<DB> {
                 },
             })
             .collect();
-        let actual = Identity { cluster: read.cluster.to_string(), topic_id: self.id(tp, read) };
+        let actual = Identity { cluster: read.cluster.to_string(), topic_id: topic_id(tp, read) };
         let committed = read.committed.get(&tp).copied().flatten().map(NextOffset);
         let start = match start::decide(committed, &actual, &known) {
             Ok(start) => start,
@@ -150,7 +150,9 @@ impl<DB: Store> Opening<DB> {
             StartOffset::At(next) => match OutOfRange::find(next, NextOffset(low), NextOffset(high)) {
                 None => next.0,
                 Some(off) if off.gone() > 0 && self.goes_on(tp) => {
-                    notes.push(format!("{off}: going on at the start of the log (on_out_of_range = earliest)"));
+                    notes.push(format!(
+                        "{off}: going on at the start of the log (on_out_of_range = earliest)"
+                    ));
                     low
                 }
                 Some(off) => return Ok(Found::Refused(self.out_of_range(tp, &off))),
@@ -158,18 +160,17 @@ impl<DB: Store> Opening<DB> {
         };
         let mut lanes = Vec::with_capacity(handlers.len());
         for (index, (consumer, id)) in handlers.iter().enumerate() {
-            let row = match row_of(index) {
-                Some(row) => row.clone(),
-                None => {
-                    let partition = TrackedPartition {
-                        topic: Arc::clone(self.topics.name(tp)),
-                        partition: tp.partition,
-                        cluster: Arc::clone(&read.cluster),
-                        topic_id: self.id(tp, read),
-                        incarnation: 1,
-                    };
-                    progress::create(&self.pool, *id, &partition, at).await.map_err(text)?
-                }
+            let row = if let Some(row) = stored(index) {
+                row.clone()
+            } else {
+                let partition = TrackedPartition {
+                    topic: Arc::clone(self.topics.name(tp)),
+                    partition: tp.partition,
+                    cluster: Arc::clone(&read.cluster),
+                    topic_id: topic_id(tp, read),
+                    incarnation: 1,
+                };
+                progress::create(&self.pool, *id, &partition, at).await.map_err(text)?
             };
             lanes.push(OpenLane {
                 row: Row { consumer: *id, partition: Arc::new(row.partition) },
@@ -180,10 +181,6 @@ impl<DB: Store> Opening<DB> {
             });
         }
         Ok(Found::Start { at, lanes, notes })
-    }
-
-    fn id(&self, tp: Tp, read: &Read) -> Uuid {
-        read.ids.get(usize::from(tp.topic)).copied().unwrap_or_default()
     }
 
     /// Finds out which of these positions are off their logs.
@@ -206,6 +203,20 @@ impl<DB: Store> Opening<DB> {
         let _gone = answer.send(Answer::OffLog(off));
     }
 
+    /// Finds out which of these have records behind their position that were not delivered.
+    pub(super) async fn stalled(&self, silent: Vec<(Tp, Epoch, i64)>, answer: UnboundedSender<Answer>) {
+        let mut stalled = Vec::new();
+        for (tp, epoch, next) in silent {
+            // A broker that does not answer explains the silence.
+            if self.broker.log_range(tp).await.is_ok_and(|(_, high)| high > next) {
+                stalled.push((tp, epoch));
+            }
+        }
+        if !stalled.is_empty() {
+            let _gone = answer.send(Answer::Stalled(stalled));
+        }
+    }
+
     /// Whether all handlers of the partition accept a gap.
     fn goes_on(&self, tp: Tp) -> bool {
         let mut handlers = self.handlers[usize::from(tp.topic)].iter();
@@ -224,6 +235,10 @@ impl<DB: Store> Opening<DB> {
             off.low,
         )
     }
+}
+
+fn topic_id(tp: Tp, read: &Read) -> Uuid {
+    read.ids.get(usize::from(tp.topic)).copied().unwrap_or_default()
 }
 
 /// Why a partition whose topic has another id than its row is not read any more.

@@ -9,9 +9,9 @@ use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use super::report::Limiter;
-use crate::inbox::dead_letters::{self, DeadLetter};
 use crate::inbox::Store;
 use crate::inbox::consumers::ConsumerId;
+use crate::inbox::dead_letters::{self, DeadLetter};
 use crate::source::kafka::{Copy, Relay, RelayError};
 
 /// How many letters are taken at once.
@@ -45,7 +45,10 @@ pub(super) async fn run<DB: Store>(
             }
             Err(_) => {
                 if let Some(repeats) = log.speak("slow", std::time::Instant::now()) {
-                    warn!(repeats, "dead letters were not copied in time, trying again: is a broker reachable?");
+                    warn!(
+                        repeats,
+                        "dead letters were not copied in time, trying again: is a broker reachable?"
+                    );
                 }
                 false
             }
@@ -73,7 +76,9 @@ async fn one_batch<DB: Store>(
     let taken = dead_letters::Relay::take(pool, consumers, BATCH).await.map_err(|error| error.to_string())?;
     let mut copied = Vec::new();
     for letter in &taken.letters {
-        let Some(topic) = letter.topic.as_deref().filter(|_| !left_out.contains(&letter.id)) else { continue };
+        let Some(topic) = letter.topic.as_deref().filter(|_| !left_out.contains(&letter.id)) else {
+            continue;
+        };
         let added = headers(letter);
         let copy = Copy {
             topic,

@@ -50,7 +50,10 @@ impl Log {
         for note in notes {
             warn!(group = &*self.group, partition = %format_args!("{}[{}]", position.topic, position.partition), "{note}");
         }
-        info!(group = &*self.group, "reading {}[{}] from offset {}", position.topic, position.partition, position.offset);
+        info!(
+            group = &*self.group,
+            "reading {}[{}] from offset {}", position.topic, position.partition, position.offset
+        );
     }
 
     pub(super) fn opening_failed(&mut self, cause: &str) {
@@ -69,12 +72,25 @@ impl Log {
                 "the database went back in time (restored or failed over to an older state): reading again from \
                  what it remembers"
             }
-            ReassignReason::Superseded => "its progress was changed by an operator: looking up its start again",
+            ReassignReason::Superseded => {
+                "its progress was changed by an operator: looking up its start again"
+            }
         };
         warn!(group = &*self.group, "{topic}[{partition}]: {reason}");
     }
 
-    pub(super) fn done(&mut self, consumer: &str, position: &Position, disposition: &Disposition) {
+    pub(super) fn stalled(&mut self, partitions: usize) {
+        if let Some(repeats) = self.speak("stalled") {
+            warn!(
+                group = &*self.group,
+                partitions,
+                repeats,
+                "partitions have records that the client does not fetch: assigning them again"
+            );
+        }
+    }
+
+    pub(super) fn done(&mut self, consumer: &str, position: &Position, disposition: Disposition) {
         if self.limiter.over(consumer) {
             info!(group = &*self.group, consumer, "the database answers again");
         }
@@ -130,7 +146,8 @@ impl Log {
             Some(cause) => {
                 if let Some(repeats) = self.speak("commit") {
                     warn!(
-                        group = &*self.group, repeats,
+                        group = &*self.group,
+                        repeats,
                         "offsets were not committed, the next commit replaces it (nothing is lost, the inbox \
                          knows what was applied): {cause}"
                     );

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::Pool;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::info;
@@ -13,8 +14,8 @@ use super::notice::Observers;
 use super::{WorkerError, relay, shutdown};
 use crate::failure::{Failure, FailureKind};
 use crate::flow::{Config, Core};
-use crate::inbox::consumers::{self, ConsumerId};
 use crate::inbox::Store;
+use crate::inbox::consumers::{self, ConsumerId};
 use crate::source::kafka::{self, Broker, Kafka, Relay, Topics};
 
 /// Connections beside those of running handlers: for progress, start offsets and dead letters.
@@ -29,7 +30,7 @@ pub(super) async fn run<DB: Store>(mut plan: Plan<DB>) -> Result<(), WorkerError
         WorkerError::Configuration("the worker has no source: call `.kafka(Kafka::from_env()?)`".to_owned())
     })?;
     let running = check(&plan)?;
-    let ids = prepare(&plan, &kafka).await?;
+    let ids = prepare(&plan.pool, &plan.subscriptions, &kafka).await?;
     announce(&plan);
 
     let (stop, stopping) = watch::channel(false);
@@ -108,22 +109,23 @@ fn check<DB: Store>(plan: &Plan<DB>) -> Result<usize, WorkerError> {
 
 /// Asks the database and Kafka whether they are ready, and registers the consumers.
 async fn prepare<DB: Store>(
-    plan: &Plan<DB>,
+    pool: &Pool<DB>,
+    subscriptions: &[Subscription<DB>],
     kafka: &Kafka,
 ) -> Result<BTreeMap<&'static str, ConsumerId>, WorkerError> {
-    crate::migrate::require_current(&plan.pool).await.map_err(database)?;
-    let topics: Vec<Arc<str>> = plan.subscriptions.iter().map(|s| Arc::clone(&s.topic)).collect();
+    crate::migrate::require_current(pool).await.map_err(database)?;
+    let topics: Vec<Arc<str>> = subscriptions.iter().map(|s| Arc::clone(&s.topic)).collect();
     let asked = kafka.clone();
     tokio::task::spawn_blocking(move || kafka::check(&asked, &topics))
         .await
         .map_err(|panic| WorkerError::Kafka(panic.to_string()))?
         .map_err(WorkerError::Kafka)?;
     let mut ids = BTreeMap::new();
-    for subscription in &plan.subscriptions {
+    for subscription in subscriptions {
         let consumer = &subscription.consumer;
-        let topics = topics_of(&plan.subscriptions, consumer.name());
+        let topics = topics_of(subscriptions, consumer.name());
         let registration = consumer.registration(Some(&subscription.group), &topics);
-        let id = consumers::register(&plan.pool, &registration).await.map_err(database)?;
+        let id = consumers::register(pool, &registration).await.map_err(database)?;
         ids.insert(consumer.name(), id);
     }
     Ok(ids)

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use super::WorkerError;
 
 /// Resolves when the user's signal does, else at SIGTERM or Ctrl-C.
-pub(super) async fn wait(signal: Option<Pin<Box<dyn Future<Output = ()> + Send>>>) -> Result<(), WorkerError> {
+pub(super) async fn wait(
+    signal: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+) -> Result<(), WorkerError> {
     match signal {
         Some(signal) => {
             signal.await;

@@ -59,7 +59,11 @@ impl ConsumerStore for Postgres {
         Ok(())
     }
 
-    async fn edit_consumer(connection: &mut PgConnection, id: ConsumerId, edit: Edit<'_>) -> sqlx::Result<()> {
+    async fn edit_consumer(
+        connection: &mut PgConnection,
+        id: ConsumerId,
+        edit: Edit<'_>,
+    ) -> sqlx::Result<()> {
         let query = match edit {
             Edit::KeyDefinition(definition) => sqlx::query(
                 "UPDATE handstamp.consumers SET key_definition = $2, updated_at = now() WHERE id = $1",

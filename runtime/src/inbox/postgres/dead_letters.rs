@@ -58,7 +58,8 @@ impl LetterStore for Postgres {
     }
 
     async fn letter(connection: &mut PgConnection, id: i64) -> sqlx::Result<Option<DeadLetter>> {
-        let row = sqlx::query(concat!(letters!(), "WHERE d.id = $1")).bind(id).fetch_optional(connection).await?;
+        let row =
+            sqlx::query(concat!(letters!(), "WHERE d.id = $1")).bind(id).fetch_optional(connection).await?;
         row.as_ref().map(letter).transpose()
     }
 

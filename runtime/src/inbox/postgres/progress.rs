@@ -104,12 +104,7 @@ impl ProgressStore for Postgres {
 }
 
 fn progress((topic, partition, cluster, topic_id, incarnation, next, passed): Row) -> Progress {
-    let partition = TrackedPartition {
-        topic: topic.into(),
-        partition,
-        cluster: cluster.into(),
-        topic_id,
-        incarnation,
-    };
+    let partition =
+        TrackedPartition { topic: topic.into(), partition, cluster: cluster.into(), topic_id, incarnation };
     Progress { partition, next, passed }
 }

@@ -4,7 +4,7 @@ use sqlx::{PgConnection, Postgres};
 use sqlx_core::sql_str::{AssertSqlSafe, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 
-use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore};
+use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore, Tables};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::Tracking;
 
@@ -14,6 +14,9 @@ pub struct Xid(Option<String>);
 
 impl StampStore for Postgres {
     type Mark = Xid;
+
+    const TABLES: Tables = Tables { inbox: "handstamp.inbox", dead_letters: "handstamp.dead_letters" };
+    const WRITERS: usize = usize::MAX;
 
     const BEGIN_LIMIT: Duration = Duration::from_secs(5);
     const STATEMENT_LIMIT: Duration = Duration::from_secs(10);

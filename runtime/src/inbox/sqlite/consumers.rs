@@ -70,11 +70,11 @@ impl ConsumerStore for Sqlite {
             )
             .bind(id.0)
             .bind(definition),
-            Edit::Name(name) => {
-                sqlx::query("UPDATE handstamp_consumers SET name = ?2, updated_at = unixepoch() WHERE id = ?1")
-                    .bind(id.0)
-                    .bind(name)
-            }
+            Edit::Name(name) => sqlx::query(
+                "UPDATE handstamp_consumers SET name = ?2, updated_at = unixepoch() WHERE id = ?1",
+            )
+            .bind(id.0)
+            .bind(name),
             Edit::Owner => sqlx::query(
                 r#"UPDATE handstamp_consumers
                    SET handler = '', "group" = NULL, topics = '[]', updated_at = unixepoch() WHERE id = ?1"#,

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{SqliteConnection, Sqlite, Row};
+use sqlx::{Row, Sqlite, SqliteConnection};
 
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::{APPLIED_BY_HAND, DeadLetter, LetterStore, NewLetter};
@@ -58,7 +58,8 @@ impl LetterStore for Sqlite {
     }
 
     async fn letter(connection: &mut SqliteConnection, id: i64) -> sqlx::Result<Option<DeadLetter>> {
-        let row = sqlx::query(concat!(letters!(), "WHERE d.id = ?")).bind(id).fetch_optional(connection).await?;
+        let row =
+            sqlx::query(concat!(letters!(), "WHERE d.id = ?")).bind(id).fetch_optional(connection).await?;
         row.as_ref().map(letter).transpose()
     }
 

@@ -5,7 +5,7 @@ use sqlx_core::sql_str::{AssertSqlSafe, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 use uuid::Uuid;
 
-use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore};
+use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore, Tables};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::Tracking;
 
@@ -21,6 +21,9 @@ impl Default for Savepoint {
 
 impl StampStore for Sqlite {
     type Mark = Savepoint;
+
+    const TABLES: Tables = Tables { inbox: "handstamp_inbox", dead_letters: "handstamp_dead_letters" };
+    const WRITERS: usize = 1;
 
     // There is no link to fail; what takes long is the pool's `busy_timeout`.
     const BEGIN_LIMIT: Duration = Duration::from_secs(60);

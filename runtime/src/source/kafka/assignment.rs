@@ -31,7 +31,13 @@ enum Flow {
 
 impl Assignment {
     /// The epoch of a record just delivered, if its partition is held; keeps its position.
-    pub(super) fn delivered(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp, offset: i64) -> Option<Epoch> {
+    pub(super) fn delivered(
+        &mut self,
+        consumer: &Consumer,
+        topics: &Topics,
+        tp: Tp,
+        offset: i64,
+    ) -> Option<Epoch> {
         let held = self.held.get_mut(&tp)?;
         held.next = offset + 1;
         if held.wanted == Flow::Paused && held.actual == Flow::Fetching {

@@ -39,7 +39,7 @@ pub enum KafkaConfigError {
 }
 
 /// What librdkafka takes `max.poll.interval.ms` to be when nothing is said.
-const MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
+const MAX_POLL_INTERVAL: Duration = Duration::from_mins(5);
 const SESSION_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Properties that would break the order "database, then offset", each with what to do instead.
@@ -177,9 +177,11 @@ mod tests {
 
     #[test]
     fn offsets_before_effects_cannot_be_configured() {
-        for (property, value) in
-            [("enable.auto.commit", "true"), ("enable.auto.offset.store", "true"), ("auto.offset.reset", "latest")]
-        {
+        for (property, value) in [
+            ("enable.auto.commit", "true"),
+            ("enable.auto.offset.store", "true"),
+            ("auto.offset.reset", "latest"),
+        ] {
             let error = Kafka::new("localhost:9092").property(property, value).check().expect_err(property);
             assert!(error.to_string().contains(property), "{error}");
         }

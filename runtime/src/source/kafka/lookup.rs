@@ -63,8 +63,9 @@ impl Broker {
             inputs,
             commands: receiver,
             slot: Arc::clone(&slot),
-            // The callback waits a little longer than the drain, for the last commit.
-            drain_limit: drain_limit + LIMIT + Duration::from_millis(500),
+            // The callback waits a little longer than the drain, for the last commit, but never so long
+            // that the group goes on without us.
+            drain_limit: (drain_limit + LIMIT + Duration::from_millis(500)).min(kafka.max_poll_interval() / 2),
         };
         (Self { slot, topics: topics.clone(), commands }, poll)
     }
@@ -81,7 +82,9 @@ impl Broker {
         let consumer = lock(&self.slot).clone().ok_or(LookupError::NoClient)?;
         let topics = self.topics.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&consumer, &topics)).await;
-        asked.unwrap_or_else(|panic| Err(LookupError::Other { what: "ask the broker", text: panic.to_string() }))
+        asked.unwrap_or_else(|panic| {
+            Err(LookupError::Other { what: "ask the broker", text: panic.to_string() })
+        })
     }
 
     /// Commits the offsets, if the assignment is still held: a commit after it was lost would drop
@@ -194,7 +197,12 @@ pub(crate) fn check(kafka: &Kafka, topics: &[Arc<str>]) -> Result<(), String> {
                     "not allowed to read topic `{topic}`: grant READ and DESCRIBE on it to this client"
                 ));
             }
-            _ => return Err(format!("topic `{topic}` does not exist at {}: create it first", kafka.brokers())),
+            _ => {
+                return Err(format!(
+                    "topic `{topic}` does not exist at {}: create it first",
+                    kafka.brokers()
+                ));
+            }
         }
     }
     Ok(())

@@ -8,8 +8,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message as _;
 use tokio::sync::mpsc::Sender;
 
-pub(crate) use super::rebalance::Released;
 use super::rebalance::Context;
+pub(crate) use super::rebalance::Released;
 use super::{Consumer, Kafka, Topics, convert};
 use crate::flow::{Epoch, Tp};
 use crate::message::Message;
@@ -274,7 +274,8 @@ impl Poll {
     /// Leaves the group. Everything was drained before, so a crash of librdkafka in here loses nothing.
     fn close(&self, consumer: Arc<Consumer>) {
         lock(&self.slot).take();
-        let all: Vec<Tp> = consumer.context().assignment(|held| held.positions().map(|(tp, ..)| tp).collect());
+        let all: Vec<Tp> =
+            consumer.context().assignment(|held| held.positions().map(|(tp, ..)| tp).collect());
         if !all.is_empty() {
             // A fatal error: nothing can be committed any more.
             self.tell(Input::Lost(all.clone()));

@@ -44,7 +44,9 @@ pub struct Record {
 /// An event that was not acknowledged. It may have arrived all the same: publish it again under the
 /// same id, and it is applied once.
 #[derive(Debug, thiserror::Error)]
-#[error("event {event_id} for topic `{topic}` was not acknowledged: {error}; publish it again under the same id")]
+#[error(
+    "event {event_id} for topic `{topic}` was not acknowledged: {error}; publish it again under the same id"
+)]
 #[non_exhaustive]
 pub struct PublishError {
     /// The id to publish it under again.
@@ -156,7 +158,9 @@ fn explain(error: &KafkaError, topic: &str) -> BoxError {
         Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
             format!("topic `{topic}` does not exist: create it first").into()
         }
-        Some(RDKafkaErrorCode::QueueFull) => "the producer's queue stayed full: is a broker reachable?".into(),
+        Some(RDKafkaErrorCode::QueueFull) => {
+            "the producer's queue stayed full: is a broker reachable?".into()
+        }
         _ => error.to_string().into(),
     }
 }

@@ -30,7 +30,9 @@ pub(crate) struct Copy<'a> {
 pub(crate) enum RelayError {
     #[error("topic `{0}` does not exist: create it, or look at the letters in the database")]
     NoTopic(String),
-    #[error("the record is larger than topic `{0}` takes: raise its max.message.bytes; the letter in the database is whole")]
+    #[error(
+        "the record is larger than topic `{0}` takes: raise its max.message.bytes; the letter in the database is whole"
+    )]
     TooLarge(String),
     #[error("{0}")]
     Kafka(#[from] KafkaError),
@@ -62,12 +64,14 @@ impl Relay {
         let mut record: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&topic).headers(headers);
         record.key = copy.key;
         record.payload = copy.payload;
-        self.producer.send(record, QUEUE_LIMIT).await.map_err(|(error, _)| match error.rdkafka_error_code() {
-            Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
-                RelayError::NoTopic(topic)
+        self.producer.send(record, QUEUE_LIMIT).await.map_err(|(error, _)| {
+            match error.rdkafka_error_code() {
+                Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
+                    RelayError::NoTopic(topic)
+                }
+                Some(RDKafkaErrorCode::MessageSizeTooLarge) => RelayError::TooLarge(topic),
+                _ => error.into(),
             }
-            Some(RDKafkaErrorCode::MessageSizeTooLarge) => RelayError::TooLarge(topic),
-            _ => error.into(),
         })?;
         Ok(())
     }

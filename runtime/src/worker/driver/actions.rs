@@ -1,0 +1,89 @@
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::{Answer, Driver, Running};
+use crate::apply;
+use crate::flow::{Action, Job, StopReason, Task};
+use crate::inbox::Store;
+use crate::message::Message;
+use crate::source::kafka::Command;
+use crate::worker::jobs;
+
+/// What the core says is done, and nothing else.
+impl<DB: Store> Driver<DB> {
+    pub(super) fn perform(&mut self) {
+        // Some actions make the core speak again.
+        while !self.actions.is_empty() {
+            for action in std::mem::take(&mut self.actions) {
+                self.act(action);
+            }
+        }
+    }
+
+    pub(super) fn act(&mut self, action: Action<Arc<Message>>) {
+        match action {
+            Action::Start(job) => self.start(job),
+            Action::Cancel { job } => {
+                if let Some(cancel) = self.running.get_mut(&job).and_then(|running| running.cancel.take()) {
+                    let _ended = cancel.send(());
+                }
+            }
+            Action::SaveProgress(saves) => {
+                let (pool, answer) = (self.pool.clone(), self.answer.clone());
+                let rows = saves.iter().map(|save| self.row(save.lane, save.epoch)).collect();
+                tokio::spawn(jobs::save(pool, saves, rows, answer));
+            }
+            Action::Commit(offsets) => {
+                let (broker, answer) = (self.broker.clone(), self.answer.clone());
+                tokio::spawn(async move {
+                    let asked = offsets.iter().map(|(tp, _, next)| (*tp, next.0)).collect();
+                    let result = broker.commit(asked).await;
+                    let _gone = answer.send(Answer::Committed(offsets, result));
+                });
+            }
+            Action::Pause { tp } => {
+                self.pulse.paused(tp, true, Instant::now());
+                if let Some(epoch) = self.owned.epoch(tp) {
+                    self.broker.command(Command::Pause(tp, epoch));
+                }
+            }
+            Action::Resume { tp } => {
+                self.pulse.paused(tp, false, Instant::now());
+                if let Some(epoch) = self.owned.epoch(tp) {
+                    self.broker.command(Command::Resume(tp, epoch));
+                }
+            }
+            Action::Reassign { tp, reason } => {
+                self.log.reassigned(self.topics.name(tp), tp.partition, reason);
+                if self.owned.contains(tp) {
+                    self.open(&[tp]);
+                }
+            }
+            Action::Released { tps } => self.owned.released(&tps),
+            Action::Stop { reason } => {
+                let (StopReason::TransactionEnded { lane, offset }
+                | StopReason::Misconfigured { lane, offset }) = reason;
+                let position = self.position(lane.tp, offset.0);
+                self.log.stopped(&position);
+                self.begin_to_stop();
+            }
+            Action::Finished => self.finished = true,
+        }
+    }
+
+    pub(super) fn start(&mut self, job: Job<Arc<Message>>) {
+        let (cancel, cancelled) = oneshot::channel();
+        let running =
+            Running { lane: job.lane, offset: job.offset, attempt: job.attempt, cancel: Some(cancel) };
+        self.running.insert(job.id, running);
+        let task = match job.task {
+            Task::Apply => apply::Task::Apply,
+            Task::Park => self.failures.park(job.lane, job.offset, job.attempt),
+        };
+        let (consumer, row) = (self.consumer(job.lane), self.row(job.lane, job.epoch));
+        let (pool, answer) = (self.pool.clone(), self.answer.clone());
+        tokio::spawn(jobs::run(consumer, pool, job, row, task, cancelled, answer));
+    }
+}

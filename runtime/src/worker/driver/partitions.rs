@@ -1,0 +1,120 @@
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{Answer, Driver};
+use crate::flow::{Epoch, Event, NextOffset, Tp};
+use crate::inbox::Store;
+use crate::source::kafka::Command;
+use crate::worker::notice::Notice;
+use crate::worker::opening::{self, Found, Opened};
+
+/// From "the group gave us this" to being read, and why not.
+impl<DB: Store> Driver<DB> {
+    /// Looks up where partitions start.
+    pub(super) fn open(&mut self, tps: &[Tp]) {
+        let ticket = self.owned.opening(tps);
+        let (opening, answer, tps) = (Arc::clone(&self.opening), self.answer.clone(), tps.to_vec());
+        tokio::spawn(async move { opening.run(tps, ticket, answer).await });
+    }
+
+    pub(super) fn opened(&mut self, opened: Opened) {
+        let mut starts = Vec::new();
+        if let Some(error) = &opened.error {
+            self.log.opening_failed(error);
+        }
+        for (tp, found) in opened.found {
+            if !self.owned.is_opening(tp, &opened.ticket) {
+                continue;
+            }
+            match found {
+                Found::Start { at, lanes, notes } => {
+                    self.epochs += 1;
+                    let epoch = Epoch(self.epochs);
+                    self.owned.opened(tp, epoch);
+                    self.pulse.opened(tp, epoch, at, Instant::now());
+                    let position = self.position(tp, at);
+                    self.log.started(&position, &notes);
+                    self.observers.tell(&Notice::Started { group: Arc::clone(&self.group), position });
+                    starts.push((tp, epoch, at));
+                    self.rows.retain(|(held, _), _| *held != tp);
+                    let rows = lanes.iter().map(|lane| lane.row.clone()).collect();
+                    self.rows.insert((tp, epoch), rows);
+                    let lanes = lanes.iter().map(|lane| lane.start).collect();
+                    self.step(Event::Assigned { tp, epoch, start: Some(NextOffset(at)), lanes });
+                }
+                Found::Refused(reason) => self.refuse(tp, &reason),
+            }
+        }
+        if !starts.is_empty() {
+            self.broker.command(Command::Assign(starts));
+        }
+    }
+
+    /// Leaves a partition unread until an operator has decided.
+    pub(super) fn refuse(&mut self, tp: Tp, reason: &str) {
+        let topic = Arc::clone(self.topics.name(tp));
+        self.pulse.closed(tp);
+        if self.owned.refused(tp, reason) {
+            self.log.refused(&topic, tp.partition, reason);
+            self.observers.tell(&Notice::Refused {
+                group: Arc::clone(&self.group),
+                topic,
+                partition: tp.partition,
+                reason: reason.to_owned(),
+            });
+        }
+        self.broker.command(Command::LeaveOut(tp));
+    }
+
+    /// The regular look: whether topics are still the same, and whether refused partitions were mended.
+    pub(super) fn look(&mut self) {
+        if self.stopping {
+            return;
+        }
+        let refused = self.owned.all_refused();
+        if !refused.is_empty() {
+            self.open(&refused);
+        }
+        let silent = self.pulse.silent(Instant::now());
+        if !silent.is_empty() {
+            let (opening, answer) = (Arc::clone(&self.opening), self.answer.clone());
+            tokio::spawn(async move { opening.stalled(silent, answer).await });
+        }
+        if self.owned.open().next().is_some() {
+            let (broker, answer) = (self.broker.clone(), self.answer.clone());
+            tokio::spawn(async move {
+                // An error says nothing about the topics: the next look asks again.
+                if let Ok(ids) = broker.topic_ids().await {
+                    let ids = ids.into_iter().map(Result::ok).collect();
+                    let _gone = answer.send(Answer::TopicIds(ids));
+                }
+            });
+        }
+    }
+
+    pub(super) fn compare_topic_ids(&mut self, ids: &[Option<uuid::Uuid>]) {
+        let open: Vec<_> = self.owned.open().collect();
+        for (tp, epoch) in open {
+            let Some(Some(actual)) = ids.get(usize::from(tp.topic)) else { continue };
+            let Some(row) = self.rows.get(&(tp, epoch)).and_then(|rows| rows.first()) else { continue };
+            let stored = &row.partition;
+            if !stored.topic_id.is_nil() && !actual.is_nil() && stored.topic_id != *actual {
+                let name = self.handlers[usize::from(tp.topic)].first().map_or("", |(c, _)| c.name());
+                let reason = opening::recreated(name, stored, *actual);
+                self.step(Event::Lost { tps: vec![tp] });
+                self.refuse(tp, &reason);
+            }
+        }
+    }
+
+    /// Something is wrong with the position of these: looking up their starts says what is to be done.
+    pub(super) fn open_again(&mut self, tps: Vec<(Tp, Epoch)>) {
+        for (tp, epoch) in tps {
+            if self.owned.epoch(tp) == Some(epoch) {
+                self.step(Event::Lost { tps: vec![tp] });
+                self.open(&[tp]);
+            }
+        }
+    }
+}
