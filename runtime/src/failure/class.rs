@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn c22_the_environment_is_told_from_the_message_by_sqlstate() {
         let environment = [
-            "08000", "08003", "08006", "08P01", "25006", "40001", "40P01", "53100", "53200", "53300", "55P03",
-            "57P01", "57P02", "57P03", "57P04", "57P05", "58000", "58030",
+            "08000", "08003", "08006", "08P01", "25006", "40001", "40P01", "53100", "53200", "53300",
+            "55P03", "57P01", "57P02", "57P03", "57P04", "57P05", "58000", "58030",
         ];
         for code in environment {
             assert_eq!(
@@ -200,14 +200,11 @@ mod tests {
                 "SQLSTATE {code}"
             );
         }
-        let message =
-            ["22001", "22P02", "23502", "23505", "25P02", "25P03", "42501", "42P01", "57014", "P0001", "XX000"];
+        let message = [
+            "22001", "22P02", "23502", "23505", "25P02", "25P03", "42501", "42P01", "57014", "P0001", "XX000",
+        ];
         for code in message {
-            assert_eq!(
-                Failure::from_handler(database(code)).kind(),
-                FailureKind::Handler,
-                "SQLSTATE {code}"
-            );
+            assert_eq!(Failure::from_handler(database(code)).kind(), FailureKind::Handler, "SQLSTATE {code}");
         }
     }
 

@@ -10,10 +10,10 @@ use super::driver::Answer;
 use crate::apply::{self, Consumer, Disposition};
 use crate::failure::{Failure, FailureKind};
 use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult};
-use crate::inbox::Store;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::progress::{self, TrackedPartition, Tracking};
+use crate::inbox::{Connections, Store};
 use crate::message::Message;
 
 /// How a job ended.
@@ -72,7 +72,7 @@ impl Drop for Report {
 /// the handler does.
 pub(super) async fn run<DB: Store>(
     consumer: Arc<dyn Consumer<DB>>,
-    pool: Pool<DB>,
+    connections: Connections<DB>,
     job: Job<Arc<Message>>,
     row: Option<Row>,
     task: apply::Task,
@@ -95,7 +95,7 @@ pub(super) async fn run<DB: Store>(
             std::future::pending::<()>().await;
         }
     };
-    report.ended = Some(consumer.run(&pool, &job.handle, &apply, Box::pin(cancelled)).await);
+    report.ended = Some(consumer.run(&connections, &job.handle, &apply, Box::pin(cancelled)).await);
 }
 
 /// What the core makes of it.

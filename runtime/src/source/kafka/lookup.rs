@@ -65,7 +65,8 @@ impl Broker {
             slot: Arc::clone(&slot),
             // The callback waits a little longer than the drain, for the last commit, but never so long
             // that the group goes on without us.
-            drain_limit: (drain_limit + LIMIT + Duration::from_millis(500)).min(kafka.max_poll_interval() / 2),
+            drain_limit: (drain_limit + LIMIT + Duration::from_millis(500))
+                .min(kafka.max_poll_interval() / 2),
         };
         (Self { slot, topics: topics.clone(), commands }, poll)
     }

@@ -31,7 +31,7 @@ impl<DB: Store> Driver<DB> {
                 }
             }
             Action::SaveProgress(saves) => {
-                let (pool, answer) = (self.pool.clone(), self.answer.clone());
+                let (pool, answer) = (self.connections.pool().clone(), self.answer.clone());
                 let rows = saves.iter().map(|save| self.row(save.lane, save.epoch)).collect();
                 tokio::spawn(jobs::save(pool, saves, rows, answer));
             }
@@ -83,7 +83,7 @@ impl<DB: Store> Driver<DB> {
             Task::Park => self.failures.park(job.lane, job.offset, job.attempt),
         };
         let (consumer, row) = (self.consumer(job.lane), self.row(job.lane, job.epoch));
-        let (pool, answer) = (self.pool.clone(), self.answer.clone());
-        tokio::spawn(jobs::run(consumer, pool, job, row, task, cancelled, answer));
+        let (connections, answer) = (self.connections.clone(), self.answer.clone());
+        tokio::spawn(jobs::run(consumer, connections, job, row, task, cancelled, answer));
     }
 }

@@ -20,7 +20,7 @@ use super::pulse::Pulse;
 use super::report::Log;
 use crate::apply;
 use crate::flow::{Action, Core, Epoch, Event, JobId, LaneId, Millis, NextOffset, Offset, Saved, Tp};
-use crate::inbox::Store;
+use crate::inbox::{Connections, Store};
 use crate::message::{Message, Position};
 use crate::source::kafka::{Broker, Command, Input, LookupError, Topics};
 
@@ -52,7 +52,7 @@ pub(super) struct Driver<DB: Store> {
     group: Arc<str>,
     topics: Topics,
     handlers: Vec<Vec<Handler<DB>>>,
-    pool: Pool<DB>,
+    connections: Connections<DB>,
     broker: Broker,
     inputs: mpsc::Receiver<Input>,
     core: Core<Arc<Message>>,
@@ -129,7 +129,7 @@ impl<DB: Store> Driver<DB> {
             group,
             topics,
             handlers,
-            pool,
+            connections: Connections::keeping(&pool),
             broker,
             inputs,
             core,

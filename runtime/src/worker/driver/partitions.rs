@@ -72,6 +72,7 @@ impl<DB: Store> Driver<DB> {
         if self.stopping {
             return;
         }
+        self.connections.release_idle();
         let refused = self.owned.all_refused();
         if !refused.is_empty() {
             self.open(&refused);
