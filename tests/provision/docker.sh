@@ -37,7 +37,10 @@ docker_pause() { compose pause "$1"; }
 docker_resume() { compose unpause "$1"; }
 
 # Runs a command on the data folder of the stopped server.
-docker_on_data() { compose run --rm --no-deps --entrypoint sh postgres -ec "cd /var/lib/postgresql && $1"; }
+docker_on_data() {
+    docker run --rm --volumes-from "$(compose ps --all --quiet postgres)" postgres:18 \
+        sh -ec "cd /var/lib/postgresql && $1" 8>&-
+}
 
 docker_snapshot() { docker_on_data 'rm -rf snapshot && cp -a 18 snapshot'; }
 
