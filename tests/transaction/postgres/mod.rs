@@ -1,4 +1,4 @@
-use sqlx::Postgres;
+use sqlx::AssertSqlSafe;
 
 use crate::database::Database;
 
@@ -6,19 +6,48 @@ use crate::database::Database;
 mod delivery;
 #[path = "../both/handlers.rs"]
 mod handlers;
+#[path = "../both/parking.rs"]
+mod parking;
+#[path = "../both/progress.rs"]
+mod progress;
+#[path = "../both/registry.rs"]
+mod registry;
+#[path = "../both/schema.rs"]
+mod schema;
+mod faults;
+mod hidden_errors;
+mod rights;
+mod settings;
 
 type Connection = sqlx::PgConnection;
+type Store = sqlx::Postgres;
 
-async fn new_database() -> Database<Postgres> {
-    Database::<Postgres>::new().await
+async fn new_database() -> Database<Store> {
+    Database::<Store>::new().await
 }
 
-/// The events that were applied, in the order of their transactions.
-async fn effects(database: &Database<Postgres>) -> Vec<String> {
+async fn empty_database() -> Database<Store> {
+    Database::<Store>::empty().await
+}
+
+/// Runs a statement with the inbox's tables in braces.
+async fn execute(database: &Database<Store>, sql: &str) {
+    let sql = sql.replace('{', "handstamp.").replace('}', "");
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&database.pool).await.unwrap();
+}
+
+/// The events that were applied, in the order of their statements.
+async fn effects(database: &Database<Store>) -> Vec<String> {
     sqlx::query_scalar("SELECT event FROM effect ORDER BY ctid").fetch_all(&database.pool).await.unwrap()
 }
 
 /// How many keys are remembered.
-async fn keys(database: &Database<Postgres>) -> i64 {
+async fn keys(database: &Database<Store>) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM handstamp.inbox").fetch_one(&database.pool).await.unwrap()
+}
+
+/// The migrations that the database has had.
+async fn versions(database: &Database<Store>) -> Vec<i32> {
+    let versions = sqlx::query_scalar("SELECT version FROM handstamp.migrations ORDER BY version");
+    versions.fetch_all(&database.pool).await.unwrap()
 }

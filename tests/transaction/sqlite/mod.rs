@@ -1,4 +1,4 @@
-use sqlx::Sqlite;
+use sqlx::AssertSqlSafe;
 
 use crate::database::Database;
 
@@ -6,19 +6,44 @@ use crate::database::Database;
 mod delivery;
 #[path = "../both/handlers.rs"]
 mod handlers;
+#[path = "../both/parking.rs"]
+mod parking;
+#[path = "../both/progress.rs"]
+mod progress;
+#[path = "../both/registry.rs"]
+mod registry;
+#[path = "../both/schema.rs"]
+mod schema;
 
 type Connection = sqlx::SqliteConnection;
+type Store = sqlx::Sqlite;
 
-async fn new_database() -> Database<Sqlite> {
-    Database::<Sqlite>::new().await
+async fn new_database() -> Database<Store> {
+    Database::<Store>::new().await
 }
 
-/// The events that were applied, in the order of their transactions.
-async fn effects(database: &Database<Sqlite>) -> Vec<String> {
+async fn empty_database() -> Database<Store> {
+    Database::<Store>::empty().await
+}
+
+/// Runs a statement with the inbox's tables in braces.
+async fn execute(database: &Database<Store>, sql: &str) {
+    let sql = sql.replace('{', "handstamp_").replace('}', "");
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&database.pool).await.unwrap();
+}
+
+/// The events that were applied, in the order of their statements.
+async fn effects(database: &Database<Store>) -> Vec<String> {
     sqlx::query_scalar("SELECT event FROM effect ORDER BY rowid").fetch_all(&database.pool).await.unwrap()
 }
 
 /// How many keys are remembered.
-async fn keys(database: &Database<Sqlite>) -> i64 {
+async fn keys(database: &Database<Store>) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM handstamp_inbox").fetch_one(&database.pool).await.unwrap()
+}
+
+/// The migrations that the database has had.
+async fn versions(database: &Database<Store>) -> Vec<i32> {
+    let versions = sqlx::query_scalar("SELECT version FROM handstamp_migrations ORDER BY version");
+    versions.fetch_all(&database.pool).await.unwrap()
 }
