@@ -1,6 +1,7 @@
 //! The tables, and how they get into a database.
 
 use sha2::{Digest, Sha256};
+use sqlx::error::DatabaseError;
 use sqlx::{Database, Pool};
 
 use crate::failure::{Failure, FailureKind};
@@ -121,7 +122,7 @@ fn failed(error: sqlx::Error) -> Failure {
 }
 
 async fn refused<DB: Store>(pool: &Pool<DB>, error: sqlx::Error) -> Failure {
-    let denied = error.as_database_error().and_then(|error| error.code()).as_deref() == Some("42501");
+    let denied = error.as_database_error().and_then(DatabaseError::code).as_deref() == Some("42501");
     if !denied {
         return failed(error);
     }

@@ -45,7 +45,10 @@ impl Database<Postgres> {
     }
 
     /// A pool that connects as another role or with other settings.
-    pub async fn pool_as(&self, options: impl FnOnce(PgConnectOptions) -> PgConnectOptions) -> Pool<Postgres> {
+    pub async fn pool_as(
+        &self,
+        options: impl FnOnce(PgConnectOptions) -> PgConnectOptions,
+    ) -> Pool<Postgres> {
         let options = options(server().database(&self.name));
         PgPoolOptions::new().max_connections(POOL).connect_with(options).await.expect("the role connects")
     }

@@ -72,7 +72,7 @@ impl NewLetter<'_> {
     /// between deliveries of one webhook.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
-        let part = |bytes: Option<&[u8]>| bytes.map(|bytes| Sha256::digest(bytes));
+        let part = |bytes: Option<&[u8]>| bytes.map(Sha256::digest);
         let mut digest = Sha256::new();
         for part in [part(self.message.payload()), part(self.key)] {
             digest.update([u8::from(part.is_some())]);

@@ -116,13 +116,12 @@ pub async fn save<DB: Store>(pool: &Pool<DB>, saves: &[Save]) -> Result<Vec<Save
     let written = within(DB::STATEMENT_LIMIT, DB::save_progress(connection, saves)).await.map_err(failed)?;
     let mut results = Vec::with_capacity(saves.len());
     for (save, written) in saves.iter().zip(written) {
-        results.push(match written {
-            true => Saved::Written,
-            false => {
-                let topic = &save.tracking.partition.topic;
-                let rows = within(DB::STATEMENT_LIMIT, DB::progress(connection, save.consumer, topic));
-                judge(save, &rows.await.map_err(failed)?)
-            }
+        results.push(if written {
+            Saved::Written
+        } else {
+            let topic = &save.tracking.partition.topic;
+            let rows = within(DB::STATEMENT_LIMIT, DB::progress(connection, save.consumer, topic));
+            judge(save, &rows.await.map_err(failed)?)
         });
     }
     transaction.commit().await?;

@@ -1,3 +1,4 @@
+use handstamp::internal::{Consumer, Job, Registered};
 use handstamp::{Disposition, FailureKind, apply, apply_with_state};
 
 use super::handlers::{
@@ -5,7 +6,7 @@ use super::handlers::{
 };
 use super::{effects, keys, new_database};
 use crate::database::POOL;
-use crate::messages::{kind, message};
+use crate::messages::{Assigned, kind, message};
 
 #[tokio::test]
 async fn redelivery_after_commit_is_skipped() {
@@ -26,7 +27,10 @@ async fn each_consumer_dedupes_on_its_own() {
     }
     let effects = effects(&database).await;
     assert_eq!(effects.len(), 2);
-    assert!(effects[1].starts_with("SeesInbox:") && effects[1].ends_with("evt-1 at attempt 1"), "{effects:?}");
+    assert!(
+        effects[1].starts_with("SeesInbox:") && effects[1].ends_with("evt-1 at attempt 1"),
+        "{effects:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,4 +120,26 @@ async fn a_caller_that_goes_away_leaves_nothing_behind() {
     let applied = apply_with_state::<Waits>(&database.pool, &gate, &message("evt-1")).await;
     assert_eq!(applied.unwrap(), Disposition::Applied);
     assert_eq!(effects(&database).await, ["evt-1"]);
+}
+
+#[tokio::test]
+async fn cancelling_stops_the_handler_and_leaves_nothing_behind() {
+    let database = new_database().await;
+    let gate = Gate::new();
+    let waits = Registered::<Waits>::new(&gate);
+    Assigned::new(&database.pool, &waits).await;
+    for _ in 0..=POOL {
+        let (message, job) = (message("evt-1"), Job::by_hand());
+        let cancel = Box::pin(gate.wait_until_entered());
+        assert_eq!(kind(waits.run(&database.pool, &message, &job, cancel).await), FailureKind::Cancelled);
+    }
+    assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
+}
+
+#[tokio::test]
+async fn a_closed_pool_is_the_environment() {
+    let database = new_database().await;
+    database.pool.close().await;
+    let failed = apply::<Credits>(&database.pool, &message("evt-1")).await;
+    assert_eq!(kind(failed), FailureKind::Environment);
 }

@@ -1,8 +1,6 @@
 //! Handlers as an attribute would write them, good and bad.
 
-use handstamp::{
-    Access, BoxError, EventId, Handler, Json, KeySource, Message, Options, State, reject,
-};
+use handstamp::{Access, BoxError, EventId, Handler, Json, KeySource, Message, Options, State, reject};
 use serde::Deserialize;
 use sqlx::Connection as _;
 use tokio::sync::Semaphore;
@@ -67,6 +65,9 @@ pub async fn run(sql: &'static str, connection: &mut Connection) -> sqlx::Result
     Ok(())
 }
 
+#[allow(unused_imports, reason = "only one of the databases has handlers of its own")]
+pub(super) use handler;
+
 type Id = (EventId, ());
 
 handler!(Credits, Options::new(), |(EventId(id), ()): Id, conn| Ok(record(&id, conn).await?));
@@ -75,14 +76,11 @@ handler!(Decodes, Options::new(), |(Json(_), (EventId(id), ())): (Json<Deposit>,
     Ok(record(&id, conn).await?)
 });
 
-handler!(
-    TakesTombstones,
-    Options::new(),
-    |(deposit, (EventId(id), ())): (Option<Json<Deposit>>, Id), conn| {
-        let event = if deposit.is_none() { format!("{id} is gone") } else { id };
-        Ok(record(&event, conn).await?)
-    }
-);
+handler!(TakesTombstones, Options::new(), |(deposit, (EventId(id), ())): (Option<Json<Deposit>>, Id),
+                                           conn| {
+    let event = if deposit.is_none() { format!("{id} is gone") } else { id };
+    Ok(record(&event, conn).await?)
+});
 
 handler!(
     ParksTombstones,

@@ -2,7 +2,9 @@ use handstamp::internal::dead_letters::{self, DeadLetter, Reason, Relay};
 use handstamp::internal::{Consumer, Registered, Task};
 use handstamp::{Disposition, FailureKind, Message, MessageBuilder, Position, apply};
 
-use super::handlers::{Commits, CommitsAndBegins, Credits, Decodes, ParksTombstones, Rejects, RollsBack, TakesTombstones};
+use super::handlers::{
+    Commits, CommitsAndBegins, Credits, Decodes, ParksTombstones, Rejects, RollsBack, TakesTombstones,
+};
 use super::{Store, effects, keys, new_database};
 use crate::database::Database;
 use crate::messages::{Assigned, TOPIC, kind, message, message_at};
@@ -21,7 +23,8 @@ async fn a_message_without_a_key_is_parked_byte_for_byte_and_the_partition_goes_
     let credits = Registered::<Credits>::new(&());
     let assigned = Assigned::new(&database.pool, &credits).await;
     let (key, payload) = (b"key\0\xff".as_slice(), b"{\"amount\": 5}\0\xfe".as_slice());
-    let keyless = Message::builder().key(key).payload(payload).header(b"trace\xff", b"\0\x80").null_header("empty");
+    let keyless =
+        Message::builder().key(key).payload(payload).header(b"trace\xff", b"\0\x80").null_header("empty");
     let keyless = at(keyless.timestamp(1_700_000_000_123), 0);
     assert_eq!(assigned.run(&credits, &keyless).await.unwrap(), Disposition::Parked);
     assert_eq!(assigned.run(&credits, &message_at("evt-2", 1)).await.unwrap(), Disposition::Applied);
@@ -56,7 +59,10 @@ async fn a_rejected_message_is_parked_at_once_with_a_text_that_can_be_stored() {
     let assigned = Assigned::new(&database.pool, &rejects).await;
     assert_eq!(assigned.run(&rejects, &message_at("evt-1", 0)).await.unwrap(), Disposition::Parked);
     let letter = letters(&database).await.remove(0);
-    assert_eq!((letter.reason.as_str(), letter.error.as_str()), ("rejected", "a deposit is po\u{fffd}sitive"));
+    assert_eq!(
+        (letter.reason.as_str(), letter.error.as_str()),
+        ("rejected", "a deposit is po\u{fffd}sitive")
+    );
     assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
     assert_eq!(assigned.progress().await.next, 1);
 }
@@ -170,7 +176,10 @@ async fn a_letter_is_shown_by_its_number() {
     let database = new_database().await;
     apply::<Credits>(&database.pool, &Message::builder().payload("5").build()).await.unwrap();
     let listed = letters(&database).await.remove(0);
-    assert_eq!(dead_letters::show(&database.pool, listed.id).await.unwrap().payload.as_deref(), Some(&b"5"[..]));
+    assert_eq!(
+        dead_letters::show(&database.pool, listed.id).await.unwrap().payload.as_deref(),
+        Some(&b"5"[..])
+    );
     assert_eq!(kind(dead_letters::show(&database.pool, listed.id + 1).await), FailureKind::Configuration);
 }
 

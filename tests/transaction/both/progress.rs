@@ -136,8 +136,8 @@ async fn watermarks_are_saved_under_the_conditions_of_the_guard() {
     };
     let reset = TrackedPartition { incarnation: 2, ..elsewhere.clone() };
     let saves = [save(&assigned.partition, 20, 7), save(&reset, 20, 0), save(&elsewhere, 20, 9)];
-    let saved = progress::save(&database.pool, &saves).await.unwrap();
-    assert_eq!(saved, [Saved::Written, Saved::Superseded, Saved::WentBack]);
+    let results = progress::save(&database.pool, &saves).await.unwrap();
+    assert_eq!(results, [Saved::Written, Saved::Superseded, Saved::WentBack]);
     let rows = progress::read(&database.pool, assigned.id, TOPIC).await.unwrap();
     assert_eq!(rows.iter().map(|row| (row.next, row.passed)).collect::<Vec<_>>(), [(20, 20), (0, 0)]);
 }

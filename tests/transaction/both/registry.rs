@@ -39,7 +39,8 @@ async fn racing_registrations_agree() {
 async fn a_deploy_updates_what_is_remembered() {
     let database = new_database().await;
     consumers::register(&database.pool, &CREDITS).await.unwrap();
-    let deploy = Registration { handler: "wallet::deposits::credit", topics: &["deposits", "refunds"], ..CREDITS };
+    let deploy =
+        Registration { handler: "wallet::deposits::credit", topics: &["deposits", "refunds"], ..CREDITS };
     consumers::register(&database.pool, &deploy).await.unwrap();
     let known = consumers::list(&database.pool).await.unwrap().remove(0);
     assert_eq!((known.handler.as_str(), known.topics.len()), ("wallet::deposits::credit", 2));

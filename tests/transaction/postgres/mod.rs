@@ -4,19 +4,19 @@ use crate::database::Database;
 
 #[path = "../both/delivery.rs"]
 mod delivery;
+mod faults;
 #[path = "../both/handlers.rs"]
 mod handlers;
+mod hidden_errors;
 #[path = "../both/parking.rs"]
 mod parking;
 #[path = "../both/progress.rs"]
 mod progress;
 #[path = "../both/registry.rs"]
 mod registry;
+mod rights;
 #[path = "../both/schema.rs"]
 mod schema;
-mod faults;
-mod hidden_errors;
-mod rights;
 mod settings;
 
 type Connection = sqlx::PgConnection;

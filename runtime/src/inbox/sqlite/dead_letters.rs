@@ -102,7 +102,7 @@ macro_rules! letters {
 use letters;
 
 fn json(numbers: impl Iterator<Item = i64>) -> String {
-    serde_json::Value::from_iter(numbers).to_string()
+    numbers.collect::<serde_json::Value>().to_string()
 }
 
 fn letter(row: &SqliteRow) -> sqlx::Result<DeadLetter> {

@@ -26,8 +26,8 @@ impl StampStore for Sqlite {
     const WRITERS: usize = 1;
 
     // There is no link to fail; what takes long is the pool's `busy_timeout`.
-    const BEGIN_LIMIT: Duration = Duration::from_secs(60);
-    const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
+    const BEGIN_LIMIT: Duration = Duration::from_mins(1);
+    const STATEMENT_LIMIT: Duration = Duration::from_mins(1);
 
     /// IMMEDIATE: a deferred transaction that upgrades to a write fails at once when another has written
     /// since, and no busy timeout helps.

@@ -1,0 +1,91 @@
+//! A link to the server that can be cut at a chosen statement.
+
+use std::sync::{Arc, Mutex};
+
+use sqlx::postgres::PgConnectOptions;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Where the link fails, once.
+#[derive(Clone, Copy)]
+pub enum Cut {
+    /// What holds these bytes is not passed on, and the link is closed.
+    Before(&'static [u8]),
+    /// It is passed on; its answer is not, and the link is closed.
+    Behind(&'static [u8]),
+    /// It is not passed on, and the link stays open without a word.
+    Silent(&'static [u8]),
+}
+
+pub struct Link {
+    port: u16,
+    cut: Arc<Mutex<Option<Cut>>>,
+}
+
+impl Link {
+    pub async fn to(server: &PgConnectOptions) -> Self {
+        let target = (server.get_host().to_owned(), server.get_port());
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let cut = Arc::new(Mutex::new(None));
+        let armed = cut.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&target).await.expect("the server answers");
+                tokio::spawn(pass(client, server, armed.clone()));
+            }
+        });
+        Self { port, cut }
+    }
+
+    pub fn route(&self, options: PgConnectOptions) -> PgConnectOptions {
+        options.host("127.0.0.1").port(self.port)
+    }
+
+    pub fn cut(&self, cut: Cut) {
+        *self.cut.lock().expect("nobody panicked") = Some(cut);
+    }
+}
+
+async fn pass(mut client: TcpStream, mut server: TcpStream, cut: Arc<Mutex<Option<Cut>>>) {
+    let (mut asked, mut answered) = (vec![0; 65_536], vec![0; 65_536]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let Ok(length @ 1..) = read else { return };
+                let asked = &asked[..length];
+                match take_if_hit(&cut, asked) {
+                    None => {
+                        if server.write_all(asked).await.is_err() {
+                            return;
+                        }
+                    }
+                    Some(Cut::Before(_)) => return,
+                    Some(Cut::Behind(_)) => {
+                        // The answer shows that it was done.
+                        let _ = server.write_all(asked).await;
+                        let _ = server.read(&mut answered).await;
+                        return;
+                    }
+                    Some(Cut::Silent(_)) => {
+                        // Until the client gives up.
+                        while matches!(client.read(&mut answered).await, Ok(1..)) {}
+                        return;
+                    }
+                }
+            }
+            read = server.read(&mut answered) => {
+                let Ok(length @ 1..) = read else { return };
+                if client.write_all(&answered[..length]).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn take_if_hit(cut: &Mutex<Option<Cut>>, asked: &[u8]) -> Option<Cut> {
+    let mut cut = cut.lock().expect("nobody panicked");
+    let (Cut::Before(mark) | Cut::Behind(mark) | Cut::Silent(mark)) = (*cut)?;
+    if asked.windows(mark.len()).any(|window| window == mark) { cut.take() } else { None }
+}
