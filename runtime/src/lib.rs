@@ -111,5 +111,5 @@ pub mod __private {
 #[doc(hidden)]
 pub mod internal {
     pub use crate::apply::{Consumer, Job, Registered, Task};
-    pub use crate::inbox::{consumers, dead_letters, progress};
+    pub use crate::inbox::{consumers, dead_letters, progress, server};
 }

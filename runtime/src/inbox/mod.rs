@@ -10,6 +10,8 @@ pub mod consumers;
 pub mod dead_letters;
 mod open;
 pub mod progress;
+mod registration;
+pub mod server;
 mod store;
 pub(crate) mod transaction;
 

@@ -2,11 +2,18 @@ use super::claim::StampStore;
 use super::consumers::ConsumerStore;
 use super::dead_letters::LetterStore;
 use super::progress::ProgressStore;
+use super::server::ServerStore;
 use crate::migrate::MigrationStore;
 
 /// A database that can hold an inbox: `sqlx::Postgres` or `sqlx::Sqlite`.
 ///
-/// The five traits above it are the whole dialect surface, one noun each.
-pub trait Store: StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore {}
+/// The traits above it are the whole dialect surface, one noun each.
+pub trait Store:
+    StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore + ServerStore
+{
+}
 
-impl<DB: StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore> Store for DB {}
+impl<DB: StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore + ServerStore> Store
+    for DB
+{
+}

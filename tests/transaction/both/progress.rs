@@ -63,6 +63,18 @@ async fn a_late_duplicate_is_skipped_and_remembered_again() {
 }
 
 #[tokio::test]
+async fn what_was_passed_stays_passed_after_a_reset() {
+    let database = new_database().await;
+    let mut assigned = Assigned::new(&database.pool, &credits()).await;
+    assigned.run(&credits(), &message_at("evt-1", 0)).await.unwrap();
+    execute(&database, "DELETE FROM {inbox}").await;
+    progress::reset(&database.pool, "Credits", &assigned.partition, 0).await.unwrap();
+    assigned.partition = Arc::new(assigned.progress().await.partition);
+    let late = assigned.run(&credits(), &message_at("evt-1", 0)).await;
+    assert_eq!(late.unwrap(), Disposition::LateDuplicate);
+}
+
+#[tokio::test]
 async fn a_database_that_went_back_in_time_is_noticed_and_nothing_is_written() {
     let database = new_database().await;
     let mut assigned = Assigned::new(&database.pool, &credits()).await;

@@ -5,6 +5,7 @@ use crate::database::Database;
 #[path = "../both/delivery.rs"]
 mod delivery;
 mod faults;
+mod fitness;
 #[path = "../both/handlers.rs"]
 mod handlers;
 mod hidden_errors;

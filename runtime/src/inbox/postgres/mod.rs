@@ -5,4 +5,5 @@ mod consumers;
 mod dead_letters;
 mod migrations;
 mod progress;
+mod server;
 mod stamp;

@@ -7,4 +7,5 @@ mod consumers;
 mod dead_letters;
 mod migrations;
 mod progress;
+mod server;
 mod stamp;
