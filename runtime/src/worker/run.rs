@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::Pool;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::banner;
 use super::builder::{Plan, Subscription};
@@ -14,8 +14,8 @@ use super::notice::Observers;
 use super::{WorkerError, relay, shutdown};
 use crate::failure::{Failure, FailureKind};
 use crate::flow::{Config, Core};
-use crate::inbox::Store;
 use crate::inbox::consumers::{self, ConsumerId};
+use crate::inbox::{Store, server};
 use crate::source::kafka::{self, Broker, Kafka, Relay, Topics};
 
 /// Connections beside those of running handlers: for progress, start offsets and dead letters.
@@ -113,6 +113,9 @@ async fn prepare<DB: Store>(
     subscriptions: &[Subscription<DB>],
     kafka: &Kafka,
 ) -> Result<BTreeMap<&'static str, ConsumerId>, WorkerError> {
+    for warning in server::examine(pool).await.map_err(database)? {
+        warn!("{warning}");
+    }
     crate::migrate::require_current(pool).await.map_err(database)?;
     let topics: Vec<Arc<str>> = subscriptions.iter().map(|s| Arc::clone(&s.topic)).collect();
     let asked = kafka.clone();

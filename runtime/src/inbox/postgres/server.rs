@@ -1,6 +1,7 @@
 use sqlx::{PgConnection, Pool, Postgres};
 
 use crate::failure::{Failure, FailureKind};
+use crate::inbox::Connections;
 use crate::inbox::claim::StampStore;
 use crate::inbox::server::ServerStore;
 use crate::inbox::transaction::{HOUSEKEEPING, Transaction, acquire, within};
@@ -50,9 +51,10 @@ async fn settings(connection: &mut PgConnection) -> sqlx::Result<(i32, String, b
 async fn try_prepared_statements(pool: &Pool<Postgres>) -> Result<(), Failure> {
     let mut first = acquire(pool).await?;
     let second = acquire(pool).await?;
+    let home = Connections::of(pool);
     let tried = async {
         within(Postgres::STATEMENT_LIMIT, probe(&mut first)).await?;
-        let mut second = Transaction::begin_on(second, HOUSEKEEPING).await.map_err(Probe::Begin)?;
+        let mut second = Transaction::begin_on(second, &home, HOUSEKEEPING).await.map_err(Probe::Begin)?;
         within(Postgres::STATEMENT_LIMIT, probe(second.connection())).await?;
         within(Postgres::STATEMENT_LIMIT, probe(&mut first)).await?;
         second.rollback().await?;
