@@ -19,16 +19,22 @@ pub enum Action<R> {
     Pause {
         /// The partition.
         tp: Tp,
+        /// Ignored if this is not its epoch any more.
+        epoch: Epoch,
     },
     /// Fetch again.
     Resume {
         /// The partition.
         tp: Tp,
+        /// Ignored if this is not its epoch any more.
+        epoch: Epoch,
     },
     /// The epoch is closed: read Kafka's offset and the rows again and assign the partition anew.
     Reassign {
         /// The partition.
         tp: Tp,
+        /// The epoch that is closed. Ignored if this is not its epoch any more.
+        epoch: Epoch,
         /// Why.
         reason: ReassignReason,
     },

@@ -1,5 +1,4 @@
 use super::core::{Core, Lifecycle};
-use super::partition::Partition;
 use super::{Action, ReassignReason, StopReason, Tp};
 
 /// How partitions end: given up in good order, cut short, lost, assigned anew.
@@ -45,7 +44,8 @@ impl<R: Clone> Core<R> {
             self.lifecycle = Lifecycle::Stopping;
             let fetching =
                 self.partitions.values().filter(|partition| partition.is_open() && !partition.paused);
-            actions.extend(fetching.map(|partition| Action::Pause { tp: partition.tp }));
+            actions
+                .extend(fetching.map(|partition| Action::Pause { tp: partition.tp, epoch: partition.epoch }));
             let tps = self.partitions.keys().copied().collect();
             self.revoke(tps, actions);
         }
@@ -57,10 +57,11 @@ impl<R: Clone> Core<R> {
     }
 
     pub(super) fn reassign(&mut self, tp: Tp, reason: ReassignReason, actions: &mut Vec<Action<R>>) {
-        let open = self.partitions.get(&tp).is_some_and(Partition::is_open);
+        let Some(partition) = self.partitions.get(&tp) else { return };
+        let (open, epoch) = (partition.is_open(), partition.epoch);
         self.close(tp, actions);
         if open {
-            actions.push(Action::Reassign { tp, reason });
+            actions.push(Action::Reassign { tp, epoch, reason });
         }
     }
 

@@ -140,7 +140,7 @@ impl<R> Partition<R> {
 
     /// Pauses or resumes fetching; `short` when too many bytes are held in all.
     pub(super) fn regulate(&mut self, config: &Config, short: bool) -> Option<Action<R>> {
-        let tp = self.tp;
+        let Self { tp, epoch, .. } = *self;
         let records = self.held.len();
         let mark = if self.paused { config.records_low + 1 } else { config.records_high };
         let pause = records >= mark || (short && records > 0);
@@ -148,7 +148,7 @@ impl<R> Partition<R> {
             return None;
         }
         self.paused = pause;
-        Some(if pause { Action::Pause { tp } } else { Action::Resume { tp } })
+        Some(if pause { Action::Pause { tp, epoch } } else { Action::Resume { tp, epoch } })
     }
 
     /// Starts and takes in nothing any more; the bytes that are free now.

@@ -1,0 +1,29 @@
+//! The laboratory: experiments that try to break the promise.
+
+#[path = "../sim/mod.rs"]
+mod sim;
+mod simulate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Experiments that try to break the promise.
+#[derive(Debug, Parser)]
+#[command(name = "lab")]
+struct Lab {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    /// The decision core in a simulated world, one seed after the other.
+    Sim(simulate::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Lab::parse().experiment {
+        Experiment::Sim(arguments) => simulate::run(&arguments),
+    }
+}

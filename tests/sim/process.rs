@@ -1,0 +1,164 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use handstamp::flow::{
+    Action, Core, Epoch, Event, Job, JobId, LaneId, Millis, NextOffset, Outcome, Save, Tp,
+};
+
+use super::database::TransactionId;
+use super::kafka::Record;
+use super::knobs::Knobs;
+
+/// A worker process: a core, and a shell that does what it is told at any speed.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) core: Core<Record>,
+    pub(super) alive: bool,
+    pub(super) frozen_until: Millis,
+    /// Whether the group's coordinator counts it in.
+    pub(super) member: bool,
+    pub(super) assignments: BTreeMap<Tp, Assignment>,
+    /// From the poll thread to the core, in order.
+    pub(super) events: VecDeque<Event<Record>>,
+    pub(super) jobs: BTreeMap<JobId, Run>,
+    pub(super) outcomes: Vec<(JobId, Outcome)>,
+    pub(super) commit: Option<Vec<(Tp, Epoch, NextOffset)>>,
+    pub(super) save: Option<Vec<Save>>,
+    pub(super) finished: bool,
+    epochs: u64,
+    /// The incarnations its rows had when they were read.
+    pub(super) incarnations: BTreeMap<(LaneId, Epoch), u32>,
+}
+
+/// What the poll thread knows of a partition.
+#[derive(Debug)]
+pub(super) struct Assignment {
+    pub(super) epoch: Epoch,
+    pub(super) stage: Stage,
+    pub(super) position: i64,
+    /// The position the core was told when nothing was left to read.
+    pub(super) told: Option<i64>,
+    pub(super) paused: bool,
+    /// While it is given back the poll thread waits for [`Action::Released`].
+    pub(super) leaving: Option<Leaving>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    pub(super) deadline: Millis,
+    pub(super) cut: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Wanted,
+    /// Kafka's offset has been read, the rows have not.
+    Asked(Option<NextOffset>),
+    Fetching,
+}
+
+/// A job on its way through its transaction.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) job: Job<Record>,
+    pub(super) step: Step,
+    pub(super) transaction: Option<TransactionId>,
+    pub(super) cancelled: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Begin,
+    Claim,
+    Handle { left: u64 },
+    Guard,
+    Commit,
+}
+
+impl Process {
+    pub(super) fn new(knobs: &Knobs) -> Self {
+        Self {
+            core: Core::new(knobs.core.clone()),
+            alive: true,
+            frozen_until: Millis(0),
+            member: true,
+            assignments: BTreeMap::new(),
+            events: VecDeque::new(),
+            jobs: BTreeMap::new(),
+            outcomes: Vec::new(),
+            commit: None,
+            save: None,
+            finished: false,
+            epochs: 0,
+            incarnations: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn runs(&self, now: Millis) -> bool {
+        self.alive && self.frozen_until <= now
+    }
+
+    /// Whether the poll thread stands in a rebalance callback.
+    pub(super) fn waits(&self) -> bool {
+        self.assignments.values().any(|assignment| assignment.leaving.is_some())
+    }
+
+    pub(super) fn has_lane_running(&self, lane: LaneId) -> bool {
+        self.jobs.values().any(|run| run.job.lane == lane)
+    }
+
+    /// Begins to find out where a partition starts.
+    pub(super) fn assign(&mut self, tp: Tp) {
+        self.epochs += 1;
+        let assignment = Assignment {
+            epoch: Epoch(self.epochs),
+            stage: Stage::Wanted,
+            position: 0,
+            told: None,
+            paused: false,
+            leaving: None,
+        };
+        self.assignments.insert(tp, assignment);
+    }
+
+    /// Does at once what needs nobody else; the partitions that were given back.
+    pub(super) fn perform(&mut self, actions: Vec<Action<Record>>) -> Vec<Tp> {
+        let mut released = Vec::new();
+        for action in actions {
+            match action {
+                Action::Start(job) => {
+                    let run = Run { step: Step::Begin, transaction: None, cancelled: false, job };
+                    self.jobs.insert(run.job.id, run);
+                }
+                Action::Cancel { job } => {
+                    if let Some(run) = self.jobs.get_mut(&job) {
+                        run.cancelled = true;
+                    }
+                }
+                Action::SaveProgress(saves) => self.save = Some(saves),
+                Action::Commit(offsets) => self.commit = Some(offsets),
+                Action::Pause { tp, epoch } => self.pause(tp, epoch, true),
+                Action::Resume { tp, epoch } => self.pause(tp, epoch, false),
+                Action::Reassign { tp, epoch, .. } => {
+                    let current = self.assignments.get(&tp).filter(|assignment| assignment.epoch == epoch);
+                    if current.is_some_and(|assignment| assignment.leaving.is_none()) {
+                        self.assign(tp);
+                    }
+                }
+                Action::Released { tps } => released.extend(tps),
+                Action::Stop { .. } => {}
+                Action::Finished => self.finished = true,
+            }
+        }
+        for tp in &released {
+            self.assignments.remove(tp);
+        }
+        released
+    }
+
+    fn pause(&mut self, tp: Tp, epoch: Epoch, paused: bool) {
+        if let Some(assignment) = self.assignments.get_mut(&tp).filter(|assignment| assignment.epoch == epoch)
+        {
+            assignment.paused = paused;
+        }
+    }
+}

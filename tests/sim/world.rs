@@ -1,0 +1,348 @@
+use handstamp::flow::{Action, Event, JobId, LaneId, Millis, Tp};
+
+use super::database::{Database, TransactionId};
+use super::kafka::{Kafka, Record};
+use super::knobs::Knobs;
+use super::oracle::{Oracle, Verdict};
+use super::process::{Process, Stage};
+use super::random::Random;
+use super::report::{Promise, Report};
+
+/// Everything outside the cores, and a clock that moves a little with every step.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) random: Random,
+    pub(super) knobs: Knobs,
+    pub(super) now: Millis,
+    pub(super) kafka: Kafka,
+    pub(super) database: Database,
+    pub(super) processes: Vec<Process>,
+    /// Transactions whose process is gone.
+    pub(super) orphans: Vec<Orphan>,
+    pub(super) oracle: Oracle,
+    pub(super) report: Report,
+    pub(super) produced: Vec<(Tp, Record)>,
+    pub(super) phase: Phase,
+    pub(super) trace: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Faults,
+    /// Nothing goes wrong any more, everything must drain.
+    Quiet,
+    /// Every process is asked to stop.
+    Shutdown,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Orphan {
+    pub(super) transaction: TransactionId,
+    /// Its COMMIT was on the way.
+    pub(super) sent: bool,
+}
+
+/// One thing that can happen next.
+#[derive(Clone, Copy, Debug)]
+enum Move {
+    Produce,
+    EndOrphan(usize),
+    ArriveStray(usize),
+    Assign(Tp),
+    Evict(usize),
+    Restart(usize),
+    Rejoin(usize),
+    Locate(usize, Tp),
+    Poll(usize, Tp),
+    Idle(usize, Tp),
+    Cut(usize, Tp),
+    Deliver(usize),
+    Report(usize),
+    Advance(usize, JobId),
+    CommitOffsets(usize),
+    Save(usize),
+    Wake(usize),
+}
+
+impl World {
+    pub(super) fn new(seed: u64, trace: bool) -> Self {
+        let mut random = Random::new(seed);
+        let knobs = Knobs::draw(&mut random);
+        Self {
+            random,
+            now: Millis(0),
+            kafka: Kafka::new(&knobs.topics),
+            database: Database::default(),
+            processes: (0..knobs.processes).map(|_| Process::new(&knobs)).collect(),
+            orphans: Vec::new(),
+            oracle: Oracle::default(),
+            report: Report { seeds: 1, ..Report::default() },
+            produced: Vec::new(),
+            phase: Phase::Faults,
+            trace,
+            knobs,
+        }
+    }
+
+    /// Faults, then quiet, then a clean end.
+    pub(super) fn run(&mut self) -> Verdict {
+        self.note(|world| format!("{:#?}", world.knobs));
+        while self.report.steps < self.knobs.faulty_steps {
+            self.step()?;
+        }
+        self.calm();
+        self.until("drain", Self::is_drained)?;
+        self.phase = Phase::Shutdown;
+        for process in &mut self.processes {
+            process.events.push_back(Event::Drain);
+        }
+        self.until("finish", |world| world.processes.iter().all(|process| process.finished))?;
+        if !self.is_drained() {
+            return Err((Promise::Liveness, "a clean end leaves something to be delivered again".to_owned()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn lanes(&self, tp: Tp) -> impl Iterator<Item = LaneId> + use<> {
+        let handlers = self.knobs.topics[usize::from(tp.topic)].handlers;
+        (0..handlers).map(move |handler| LaneId { tp, handler })
+    }
+
+    pub(super) fn note(&self, text: impl FnOnce(&Self) -> String) {
+        if self.trace {
+            println!("{:>6} {:>8} ms  {}", self.report.steps, self.now.0, text(self));
+        }
+    }
+
+    /// Tells a core what happened, and does what it says.
+    pub(super) fn feed(&mut self, index: usize, event: Event<Record>) -> Verdict {
+        let mut actions = Vec::new();
+        self.note(|_| format!("p{index} <- {event:?}"));
+        let process = &mut self.processes[index];
+        process.core.step(self.now, event, &mut actions);
+        for action in &actions {
+            self.note(|_| format!("p{index} -> {action:?}"));
+            if let Action::Start(job) = action
+                && self.processes[index].has_lane_running(job.lane)
+            {
+                return Err((Promise::OneJobPerLane, format!("p{index} runs two jobs of {:?}", job.lane)));
+            }
+            self.report.reassignments += u64::from(matches!(action, Action::Reassign { .. }));
+        }
+        for tp in self.processes[index].perform(actions) {
+            if let Some(owner) = self.kafka.owners.get_mut(&tp) {
+                owner.take_if(|owner| *owner == index);
+            }
+        }
+        Ok(())
+    }
+
+    fn until(&mut self, what: &str, done: impl Fn(&mut Self) -> bool) -> Verdict {
+        // In units of work: how long a slow disk takes is not the core's fault.
+        let records = self.kafka.logs.values().map(|log| log.records.len() as u64).sum::<u64>();
+        let limit = self.report.steps + 5_000 + 400 * records;
+        while !done(self) {
+            if self.report.steps > limit {
+                return Err(self.stuck(what));
+            }
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    fn is_drained(&mut self) -> bool {
+        let idle = |process: &Process| process.jobs.is_empty() && process.outcomes.is_empty();
+        let produced = self.produced.len() as u64 >= self.knobs.records;
+        if !produced || !self.kafka.is_drained() || !self.processes.iter().all(idle) {
+            return false;
+        }
+        let tps: Vec<_> = self.kafka.logs.keys().copied().collect();
+        tps.into_iter().all(|tp| {
+            self.lanes(tp).all(|lane| {
+                let lowest = self.oracle.lowest_unsettled(&self.kafka, &self.database.state, lane);
+                lowest.0 == self.kafka.logs[&tp].end
+            })
+        })
+    }
+
+    /// What stands in the way at the end: records that nobody will read again, or else something stuck.
+    fn stuck(&mut self, what: &str) -> (Promise, String) {
+        let mut promise = Promise::Liveness;
+        let mut facts = format!("did not {what}");
+        for (tp, log) in &self.kafka.logs {
+            let committed = self.kafka.committed.get(tp).copied();
+            let owner = self.kafka.owners[tp];
+            facts += &format!("; {tp:?} ends at {}, Kafka has {committed:?}, owner {owner:?}", log.end);
+            for lane in self.lanes(*tp) {
+                let row = self.database.state.progress.get(&lane).map(|row| row.next);
+                let lowest = self.oracle.lowest_unsettled(&self.kafka, &self.database.state, lane);
+                facts += &format!(", row {row:?}, dealt with below {lowest}");
+                if lowest.0 < log.end && committed.min(row) > Some(lowest) {
+                    promise = Promise::NoneLost;
+                }
+            }
+        }
+        for (index, process) in self.processes.iter().enumerate() {
+            self.note(|_| format!("p{index} {:#?} {:#?}", process.core.snapshot(), process.assignments));
+        }
+        (promise, facts)
+    }
+
+    fn step(&mut self) -> Verdict {
+        self.report.steps += 1;
+        let tick = self.random.between(0, self.knobs.tick);
+        self.now = self.now + Millis(tick);
+        if self.phase == Phase::Faults && self.random.chance(self.knobs.faults.rate) {
+            return self.strike();
+        }
+        let moves = self.moves();
+        if moves.is_empty() {
+            return self.sleep();
+        }
+        let chosen = self.random.pick(&moves);
+        if self.phase == Phase::Faults && self.random.chance(self.laziness(chosen)) {
+            return Ok(());
+        }
+        self.make(chosen)
+    }
+
+    /// Nothing can happen: on to when something is due.
+    fn sleep(&mut self) -> Verdict {
+        let due = self.processes.iter().filter(|process| process.alive).flat_map(|process| {
+            let thaw = (process.frozen_until > self.now).then_some(process.frozen_until);
+            let cut = process.assignments.values().filter_map(|assignment| assignment.leaving);
+            let cut = cut.filter(|leaving| !leaving.cut).map(|leaving| leaving.deadline);
+            let wake = process.core.next_wakeup();
+            [thaw, wake].into_iter().flatten().chain(cut)
+        });
+        let due = due.filter(|&due| due > self.now).min();
+        match due {
+            Some(due) => self.now = due,
+            None if self.phase == Phase::Faults => {}
+            None => return Err(self.stuck("go on, although nothing is due")),
+        }
+        Ok(())
+    }
+
+    fn moves(&self) -> Vec<Move> {
+        let mut moves = Vec::new();
+        if (self.produced.len() as u64) < self.knobs.records {
+            moves.push(Move::Produce);
+        }
+        moves.extend((0..self.orphans.len()).map(Move::EndOrphan));
+        moves.extend((0..self.kafka.stray.len()).map(Move::ArriveStray));
+        if self.phase != Phase::Shutdown
+            && self.processes.iter().any(|process| process.alive && process.member)
+        {
+            let free = self.kafka.owners.iter().filter(|(_, owner)| owner.is_none());
+            moves.extend(free.map(|(&tp, _)| Move::Assign(tp)));
+        }
+        for (index, process) in self.processes.iter().enumerate() {
+            if process.runs(self.now) {
+                self.moves_of(index, process, &mut moves);
+            } else if process.member {
+                moves.push(Move::Evict(index));
+            } else if !process.alive {
+                moves.push(Move::Restart(index));
+            }
+        }
+        moves
+    }
+
+    fn moves_of(&self, index: usize, process: &Process, moves: &mut Vec<Move>) {
+        for (&tp, assignment) in &process.assignments {
+            match assignment.leaving {
+                Some(leaving) if !leaving.cut && leaving.deadline <= self.now => {
+                    moves.push(Move::Cut(index, tp));
+                }
+                Some(_) => {}
+                None if assignment.stage != Stage::Fetching => moves.push(Move::Locate(index, tp)),
+                None if process.waits() => {}
+                None => {
+                    let log = &self.kafka.logs[&tp];
+                    let early = self.phase == Phase::Faults && self.knobs.trouble.early_record > 0;
+                    let more = log.records.range(assignment.position..).next().is_some();
+                    if more && (early || !assignment.paused) {
+                        moves.push(Move::Poll(index, tp));
+                    } else if !more && assignment.told != Some(log.end) {
+                        moves.push(Move::Idle(index, tp));
+                    }
+                }
+            }
+        }
+        if !process.member && !process.waits() {
+            moves.push(Move::Rejoin(index));
+        }
+        if !process.events.is_empty() {
+            moves.push(Move::Deliver(index));
+        }
+        if !process.outcomes.is_empty() {
+            moves.push(Move::Report(index));
+        }
+        moves.extend(process.jobs.keys().map(|&job| Move::Advance(index, job)));
+        if process.commit.is_some() {
+            moves.push(Move::CommitOffsets(index));
+        }
+        if process.save.is_some() {
+            moves.push(Move::Save(index));
+        }
+        if process.core.next_wakeup().is_some_and(|at| at <= self.now) {
+            moves.push(Move::Wake(index));
+        }
+    }
+
+    /// How often, in a thousand, this seed puts such a move off.
+    fn laziness(&self, chosen: Move) -> u64 {
+        let slow = &self.knobs.slow;
+        match chosen {
+            Move::Advance(..) | Move::Save(_) | Move::EndOrphan(_) => slow.database,
+            Move::Poll(..) | Move::Idle(..) => slow.poll,
+            Move::Deliver(_) | Move::Report(_) | Move::Wake(_) => slow.core,
+            Move::CommitOffsets(_) | Move::ArriveStray(_) => slow.offsets,
+            Move::Assign(_) | Move::Locate(..) | Move::Evict(_) | Move::Restart(_) | Move::Rejoin(_) => {
+                slow.assignment
+            }
+            Move::Produce | Move::Cut(..) => 0,
+        }
+    }
+
+    fn make(&mut self, chosen: Move) -> Verdict {
+        match chosen {
+            Move::Produce => self.produce(),
+            Move::EndOrphan(index) => return self.end_orphan(index),
+            Move::ArriveStray(index) => {
+                let offsets = self.kafka.stray.swap_remove(index);
+                return self.accept(&offsets);
+            }
+            Move::Assign(tp) => self.give(tp),
+            Move::Evict(index) => self.evict(index),
+            Move::Restart(index) => self.processes[index] = Process::new(&self.knobs),
+            Move::Rejoin(index) => self.rejoin(index),
+            Move::Locate(index, tp) => self.locate(index, tp),
+            Move::Poll(index, tp) => self.poll(index, tp),
+            Move::Idle(index, tp) => self.idle(index, tp),
+            Move::Cut(index, tp) => self.cut(index, tp),
+            Move::Deliver(index) => {
+                if let Some(event) = self.processes[index].events.pop_front() {
+                    return self.feed(index, event);
+                }
+            }
+            Move::Report(index) => {
+                let outcomes = self.processes[index].outcomes.len();
+                let chosen = self.random.index(outcomes);
+                let (job, outcome) = self.processes[index].outcomes.swap_remove(chosen);
+                return self.feed(index, Event::Finished { job, outcome });
+            }
+            Move::Advance(index, job) => return self.advance(index, job),
+            Move::CommitOffsets(index) => return self.commit_offsets(index),
+            Move::Save(index) => return self.save(index),
+            Move::Wake(index) => {
+                self.feed(index, Event::Tick)?;
+                if self.processes[index].core.next_wakeup().is_some_and(|at| at <= self.now) {
+                    return Err((Promise::Liveness, format!("p{index} asks to be woken without end")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
