@@ -1,14 +1,14 @@
 use handstamp::flow::{LaneId, Millis, NextOffset, Tp};
 
-use super::oracle::Verdict;
 use super::process::{Process, Step};
 use super::world::{Orphan, Phase, World};
 
 impl World {
     /// One fault, chosen by this seed's weights.
-    pub(super) fn strike(&mut self) -> Verdict {
+    pub(super) fn strike(&mut self) {
+        type Fault = fn(&mut World);
         let faults = self.knobs.faults;
-        let choices: [(u64, fn(&mut Self)); 10] = [
+        let choices: [(u64, Fault); 10] = [
             (faults.kill, Self::kill_one),
             (faults.freeze, Self::freeze_one),
             (faults.evict, Self::evict_one),
@@ -21,18 +21,16 @@ impl World {
             (faults.expire, Self::expire),
         ];
         let total: u64 = choices.iter().map(|(weight, _)| weight).sum();
-        if total > 0 {
-            let mut drawn = self.random.below(total);
-            let chosen = choices.into_iter().find(|&(weight, _)| {
-                let hit = drawn < weight;
-                drawn = drawn.saturating_sub(weight);
-                hit
-            });
-            if let Some((_, fault)) = chosen {
-                fault(self);
-            }
+        if total == 0 {
+            return;
         }
-        Ok(())
+        let mut drawn = self.random.below(total);
+        for (weight, fault) in choices {
+            if drawn < weight {
+                return fault(self);
+            }
+            drawn -= weight;
+        }
     }
 
     /// The end of all faults: whoever is down comes back.

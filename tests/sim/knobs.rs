@@ -73,6 +73,7 @@ pub(super) struct Slow {
     pub(super) core: u64,
     pub(super) offsets: u64,
     pub(super) assignment: u64,
+    pub(super) producer: u64,
 }
 
 impl Knobs {
@@ -84,8 +85,8 @@ impl Knobs {
         Self {
             processes: random.pick(&[1, 2, 3, 4]),
             topics,
-            records: random.between(10, 120),
-            faulty_steps: random.between(300, 2_500),
+            records: random.between(10, 150),
+            faulty_steps: random.between(300, 5_000),
             tick: random.pick(&[1, 5, 20, 100]),
             core: Config {
                 max_running: random.pick(&[1, 2, 4, 8]),
@@ -107,7 +108,7 @@ impl Knobs {
                 rejected: rare(random, 60),
             },
             faults: Faults {
-                rate: random.pick(&[2, 8, 20, 50]),
+                rate: random.pick(&[5, 15, 40, 100]),
                 kill: rare(random, 10),
                 freeze: rare(random, 10),
                 evict: rare(random, 10),
@@ -133,6 +134,7 @@ impl Knobs {
                 core: speed(random),
                 offsets: speed(random),
                 assignment: speed(random),
+                producer: speed(random),
             },
         }
     }
@@ -144,5 +146,5 @@ fn rare(random: &mut Random, most: u64) -> u64 {
 }
 
 fn speed(random: &mut Random) -> u64 {
-    random.pick(&[0, 0, 500, 900, 980])
+    random.pick(&[0, 0, 200, 600, 900])
 }

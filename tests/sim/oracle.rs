@@ -85,8 +85,9 @@ impl Oracle {
     pub(super) fn going_back(&mut self, state: &State) {
         self.settled.clear();
         for (lane, row) in &state.progress {
-            let excused = self.excused.entry(lane.tp).or_insert(row.next);
-            *excused = row.next.max(*excused);
+            // Not `next`: a reset lowers it, and what is known of it in a process stays as it was.
+            let excused = self.excused.entry(lane.tp).or_insert(row.passed);
+            *excused = row.passed.max(*excused);
         }
     }
 

@@ -1,4 +1,4 @@
-use handstamp::flow::{Action, Event, JobId, LaneId, Millis, Tp};
+use handstamp::flow::{Action, Event, JobId, LaneId, Millis, NextOffset, Tp};
 
 use super::database::{Database, TransactionId};
 use super::kafka::{Kafka, Record};
@@ -91,7 +91,7 @@ impl World {
             self.step()?;
         }
         self.calm();
-        self.until("drain", Self::is_drained)?;
+        self.until("drain", |world| world.is_drained() && world.is_known_by_owners())?;
         self.phase = Phase::Shutdown;
         for process in &mut self.processes {
             process.events.push_back(Event::Drain);
@@ -150,33 +150,47 @@ impl World {
         Ok(())
     }
 
+    /// Everything produced is dealt with, and Kafka and every owner know it.
     fn is_drained(&mut self) -> bool {
-        let idle = |process: &Process| process.jobs.is_empty() && process.outcomes.is_empty();
         let produced = self.produced.len() as u64 >= self.knobs.records;
-        if !produced || !self.kafka.is_drained() || !self.processes.iter().all(idle) {
+        produced && self.kafka.stray.is_empty() && self.kafka.is_drained() && self.is_settled()
+    }
+
+    fn is_settled(&mut self) -> bool {
+        let lanes: Vec<_> = self.kafka.logs.keys().flat_map(|&tp| self.lanes(tp)).collect();
+        lanes.into_iter().all(|lane| {
+            let lowest = self.oracle.lowest_unsettled(&self.kafka, &self.database.state, lane);
+            lowest.0 == self.kafka.logs[&lane.tp].end
+        })
+    }
+
+    /// Whether each owner knows that nothing is left of a partition, and nobody believes to own it who
+    /// does not: such a one can still move Kafka's offset.
+    fn is_known_by_owners(&self) -> bool {
+        let settled =
+            |process: &Process| process.member && process.events.is_empty() && process.commit.is_none();
+        if !self.processes.iter().all(settled) {
             return false;
         }
-        let tps: Vec<_> = self.kafka.logs.keys().copied().collect();
-        tps.into_iter().all(|tp| {
-            self.lanes(tp).all(|lane| {
-                let lowest = self.oracle.lowest_unsettled(&self.kafka, &self.database.state, lane);
-                lowest.0 == self.kafka.logs[&tp].end
-            })
+        self.kafka.logs.iter().all(|(&tp, log)| {
+            let owner = self.kafka.owners[&tp].map(|index| &self.processes[index]);
+            let known = owner.map(|owner| owner.core.snapshot().partitions).unwrap_or_default();
+            known.iter().any(|known| known.tp == tp && known.durable == Some(NextOffset(log.end)))
         })
     }
 
     /// What stands in the way at the end: records that nobody will read again, or else something stuck.
     fn stuck(&mut self, what: &str) -> (Promise, String) {
         let mut promise = Promise::Liveness;
-        let mut facts = format!("did not {what}");
+        let mut facts = vec![format!("did not {what}")];
         for (tp, log) in &self.kafka.logs {
             let committed = self.kafka.committed.get(tp).copied();
             let owner = self.kafka.owners[tp];
-            facts += &format!("; {tp:?} ends at {}, Kafka has {committed:?}, owner {owner:?}", log.end);
+            facts.push(format!("{tp:?} ends at {}, Kafka has {committed:?}, owner {owner:?}", log.end));
             for lane in self.lanes(*tp) {
                 let row = self.database.state.progress.get(&lane).map(|row| row.next);
                 let lowest = self.oracle.lowest_unsettled(&self.kafka, &self.database.state, lane);
-                facts += &format!(", row {row:?}, dealt with below {lowest}");
+                facts.push(format!("{lane:?}: row {row:?}, dealt with below {lowest}"));
                 if lowest.0 < log.end && committed.min(row) > Some(lowest) {
                     promise = Promise::NoneLost;
                 }
@@ -185,7 +199,7 @@ impl World {
         for (index, process) in self.processes.iter().enumerate() {
             self.note(|_| format!("p{index} {:#?} {:#?}", process.core.snapshot(), process.assignments));
         }
-        (promise, facts)
+        (promise, facts.join("; "))
     }
 
     fn step(&mut self) -> Verdict {
@@ -193,7 +207,8 @@ impl World {
         let tick = self.random.between(0, self.knobs.tick);
         self.now = self.now + Millis(tick);
         if self.phase == Phase::Faults && self.random.chance(self.knobs.faults.rate) {
-            return self.strike();
+            self.strike();
+            return Ok(());
         }
         let moves = self.moves();
         if moves.is_empty() {
@@ -302,7 +317,8 @@ impl World {
             Move::Assign(_) | Move::Locate(..) | Move::Evict(_) | Move::Restart(_) | Move::Rejoin(_) => {
                 slow.assignment
             }
-            Move::Produce | Move::Cut(..) => 0,
+            Move::Produce => slow.producer,
+            Move::Cut(..) => 0,
         }
     }
 
