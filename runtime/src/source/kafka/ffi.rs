@@ -9,6 +9,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{RDKafkaErrorCode, RDKafkaErrorCode::OperationTimedOut};
 use rdkafka::message::BorrowedMessage;
 use rdkafka_sys as sys;
+use rdkafka_sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS;
 use rdkafka_sys::rd_kafka_resp_err_t::{RD_KAFKA_RESP_ERR__NOENT, RD_KAFKA_RESP_ERR_NO_ERROR};
 use uuid::Uuid;
 
@@ -90,15 +91,23 @@ pub(super) fn topic_ids<C: ConsumerContext>(
     topics: &[&str],
     limit: Duration,
 ) -> Result<Vec<Result<Uuid, RDKafkaErrorCode>>, RDKafkaErrorCode> {
+    // Any broker knows the ids. By default the controller would be asked, which a mock does not have.
+    let metadata = consumer
+        .fetch_metadata(topics.first().copied(), limit)
+        .map_err(|error| error.rdkafka_error_code().unwrap_or(OperationTimedOut))?;
     let names: Vec<CString> = topics.iter().filter_map(|topic| CString::new(*topic).ok()).collect();
     let mut pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
     let queue = Queue::new(consumer);
-    // SAFETY: the names live until the end of the function; the collection copies them and is
-    // destroyed right after the request took its own copy.
+    // SAFETY: the names live until the end of the function; the request copies the collection and the
+    // options, which are destroyed right after. A broker id that is refused leaves the default.
     unsafe {
+        let client = consumer.client().native_ptr();
+        let options = sys::rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS);
+        sys::rd_kafka_AdminOptions_set_broker(options, metadata.orig_broker_id(), ptr::null_mut(), 0);
         let collection = sys::rd_kafka_TopicCollection_of_topic_names(pointers.as_mut_ptr(), pointers.len());
-        sys::rd_kafka_DescribeTopics(consumer.client().native_ptr(), collection, ptr::null(), queue.0);
+        sys::rd_kafka_DescribeTopics(client, collection, options, queue.0);
         sys::rd_kafka_TopicCollection_destroy(collection);
+        sys::rd_kafka_AdminOptions_destroy(options);
     }
     let event = queue.poll(limit).ok_or(OperationTimedOut)?;
     event.error()?;
