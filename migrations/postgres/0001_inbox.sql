@@ -43,6 +43,7 @@ COMMENT ON COLUMN handstamp.inbox.key IS 'First byte: kind (1 UUID, 2 text, 3 by
 
 -- One row per consumer and partition. next: every offset below it is dealt with. passed: the highest
 -- next ever reached, never lowered. incarnation: raised by a reset, so that older transactions match nothing.
+-- floor: where a reset said to go on; an offset of Kafka's that is lower does not count.
 CREATE TABLE handstamp.progress (
     consumer    int2        NOT NULL REFERENCES handstamp.consumers (id),
     topic       text        NOT NULL,
@@ -52,6 +53,7 @@ CREATE TABLE handstamp.progress (
     incarnation int4        NOT NULL DEFAULT 1,
     next        int8        NOT NULL,
     passed      int8        NOT NULL DEFAULT 0,
+    floor       int8        NOT NULL DEFAULT 0,
     updated_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (consumer, topic, partition)
 ) WITH (fillfactor = 50);

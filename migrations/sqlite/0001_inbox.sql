@@ -38,6 +38,7 @@ CREATE TABLE handstamp_progress (
     incarnation INTEGER NOT NULL DEFAULT 1,
     next        INTEGER NOT NULL,
     passed      INTEGER NOT NULL DEFAULT 0,
+    floor       INTEGER NOT NULL DEFAULT 0,
     updated_at  INTEGER NOT NULL DEFAULT (unixepoch()),
     PRIMARY KEY (consumer, topic, partition)
 ) STRICT;

@@ -133,7 +133,7 @@ async fn refused<DB: Store>(pool: &Pool<DB>, error: sqlx::Error) -> Failure {
     let right = right.unwrap_or_else(|_| "a right that it lacks".to_owned());
     let text = format!(
         "migrate needs {right}. Run it with a role that has the right, or give the output of \
-         `handstamp migrate --sql` to whoever may create tables: {error}"
+         `handstamp migrate --print` to whoever may create tables: {error}"
     );
     Failure::new(FailureKind::Configuration, text)
 }

@@ -21,8 +21,19 @@ pub struct Identity {
 pub struct Row {
     /// Everything below has been dealt with.
     pub next: NextOffset,
+    /// Where an operator said to go on: an offset of Kafka's that is lower does not count.
+    pub floor: NextOffset,
     /// Whose offsets these are.
     pub identity: Identity,
+}
+
+/// A partition by the names that people know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
 }
 
 /// What is known of one handler on this partition.
@@ -72,12 +83,26 @@ pub enum StartOffset {
 pub enum Note {
     /// Kafka's offset was moved forward by hand, or the database is older than it.
     KafkaAhead {
+        /// Where.
+        place: Place,
         /// Whose row is lower.
         consumer: String,
         /// Kafka's offset.
         committed: NextOffset,
         /// The row's.
         stored: NextOffset,
+    },
+    /// Kafka's offset is lower than where an operator said to go on: it was moved back by hand, or the
+    /// worker has not committed since.
+    KafkaBelowFloor {
+        /// Where.
+        place: Place,
+        /// Whose row says so.
+        consumer: String,
+        /// Kafka's offset.
+        committed: NextOffset,
+        /// Where to go on.
+        floor: NextOffset,
     },
     /// A partition that was added to a topic the consumer reads.
     NewPartition {
@@ -94,9 +119,11 @@ pub enum Refusal {
     #[error(
         "the topic was deleted and created again: the progress of `{consumer}` is that of topic id {stored}, \
          the topic's id is {actual}; to read the new topic from its start run \
-         `handstamp progress reset --to-start`"
+         `handstamp progress reset {consumer} --topic {topic} --to-start`"
     )]
     TopicRecreated {
+        /// The topic.
+        topic: String,
         /// Whose row.
         consumer: String,
         /// The row's topic id.
@@ -108,9 +135,11 @@ pub enum Refusal {
     #[error(
         "this is another Kafka cluster: the progress of `{consumer}` is that of cluster `{stored}`, the brokers \
          belong to `{actual}`; correct the bootstrap servers, or, if the topic has moved here, run \
-         `handstamp progress reset --to-start`"
+         `handstamp progress reset {consumer} --topic {topic} --to-start`"
     )]
     OtherCluster {
+        /// The topic.
+        topic: String,
         /// Whose row.
         consumer: String,
         /// The row's cluster id.
@@ -122,10 +151,12 @@ pub enum Refusal {
     #[error(
         "the group has committed offset {committed}, but the database knows nothing of `{consumer}` on this \
          topic: it may be a wrong or restored database, or a consumer that ran without handstamp; run \
-         `handstamp progress adopt` to go on at {committed}, or `handstamp progress reset --to-start` to read \
-         everything again"
+         `handstamp progress adopt {consumer} --topic {topic}` to go on at {committed}, or \
+         `handstamp progress reset {consumer} --topic {topic} --to-start` to read everything again"
     )]
     UnknownProgress {
+        /// The topic.
+        topic: String,
         /// The consumer.
         consumer: String,
         /// Kafka's offset.
@@ -133,12 +164,14 @@ pub enum Refusal {
     },
 }
 
-/// Decides where a partition starts: at the lower of Kafka's offset and the row, the lowest of all handlers.
+/// Decides where a partition starts: at the lower of Kafka's offset and the row, though not below where an
+/// operator said to go on; the lowest of all handlers.
 ///
 /// # Errors
 /// A [`Refusal`] where every start would skip records or apply them to the wrong state; the partition
 /// waits until somebody has decided.
 pub fn decide(
+    place: &Place,
     committed: Option<NextOffset>,
     actual: &Identity,
     handlers: &[Progress<'_>],
@@ -151,9 +184,10 @@ pub fn decide(
     for handler in handlers {
         let wanted = match &handler.row {
             Some(row) => {
-                check_identity(handler.consumer, &row.identity, actual)?;
-                notes.extend(kafka_ahead(handler.consumer, committed, row.next));
-                StartOffset::At(committed.map_or(row.next, |committed| committed.min(row.next)))
+                check_identity(handler.consumer, place, &row.identity, actual)?;
+                notes.extend(disagreement(handler.consumer, place, committed, row));
+                let lower = committed.map_or(row.next, |committed| committed.min(row.next));
+                StartOffset::At(lower.max(row.floor))
             }
             None if handler.known => {
                 notes.push(Note::NewPartition { consumer: handler.consumer.to_owned() });
@@ -162,6 +196,7 @@ pub fn decide(
             None => match (unexplained, handler.first) {
                 (Some(committed), _) => {
                     return Err(Refusal::UnknownProgress {
+                        topic: place.topic.clone(),
                         consumer: handler.consumer.to_owned(),
                         committed,
                     });
@@ -175,10 +210,16 @@ pub fn decide(
     Ok(Start { offset: offset.unwrap_or(StartOffset::Beginning), notes })
 }
 
-fn check_identity(consumer: &str, stored: &Identity, actual: &Identity) -> Result<(), Refusal> {
+fn check_identity(
+    consumer: &str,
+    place: &Place,
+    stored: &Identity,
+    actual: &Identity,
+) -> Result<(), Refusal> {
     let told = !stored.cluster.is_empty() && !actual.cluster.is_empty();
     if told && stored.cluster != actual.cluster {
         return Err(Refusal::OtherCluster {
+            topic: place.topic.clone(),
             consumer: consumer.to_owned(),
             stored: stored.cluster.clone(),
             actual: actual.cluster.clone(),
@@ -187,6 +228,7 @@ fn check_identity(consumer: &str, stored: &Identity, actual: &Identity) -> Resul
     let told = !stored.topic_id.is_nil() && !actual.topic_id.is_nil();
     if told && stored.topic_id != actual.topic_id {
         return Err(Refusal::TopicRecreated {
+            topic: place.topic.clone(),
             consumer: consumer.to_owned(),
             stored: stored.topic_id,
             actual: actual.topic_id,
@@ -195,20 +237,34 @@ fn check_identity(consumer: &str, stored: &Identity, actual: &Identity) -> Resul
     Ok(())
 }
 
-fn kafka_ahead(consumer: &str, committed: Option<NextOffset>, stored: NextOffset) -> Option<Note> {
-    let committed = committed.filter(|&committed| committed > stored)?;
-    Some(Note::KafkaAhead { consumer: consumer.to_owned(), committed, stored })
+fn disagreement(consumer: &str, place: &Place, committed: Option<NextOffset>, row: &Row) -> Option<Note> {
+    let (place, consumer, committed) = (place.clone(), consumer.to_owned(), committed?);
+    if committed > row.next {
+        Some(Note::KafkaAhead { place, consumer, committed, stored: row.next })
+    } else if committed < row.floor {
+        Some(Note::KafkaBelowFloor { place, consumer, committed, floor: row.floor })
+    } else {
+        None
+    }
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::KafkaAhead { consumer, committed, stored } => write!(
+            Self::KafkaAhead { place: Place { topic, partition }, consumer, committed, stored } => write!(
                 f,
                 "Kafka's offset {committed} is ahead of `{consumer}`'s progress {stored} in the database: starting \
-                 at {stored}; if the offset was moved forward to skip records, run \
-                 `handstamp progress reset --to {committed}` as well"
+                 at {stored}; if the offset was moved forward to skip records, run `handstamp progress reset \
+                 {consumer} --topic {topic} --partition {partition} --to {committed}` as well"
             ),
+            Self::KafkaBelowFloor { place: Place { topic, partition }, consumer, committed, floor } => {
+                write!(
+                    f,
+                    "Kafka's offset {committed} is below {floor}, where an operator let `{consumer}` go on: starting \
+                 there; if the offset was moved back to read records again, run `handstamp progress reset \
+                 {consumer} --topic {topic} --partition {partition} --to {committed}`"
+                )
+            }
             Self::NewPartition { consumer } => {
                 write!(f, "a partition `{consumer}` has not read before: starting at the start of its log")
             }
@@ -264,8 +320,18 @@ mod tests {
     }
 
     fn row(next: i64) -> Progress<'static> {
-        let row = Row { next: NextOffset(next), identity: identity("c", HERE) };
+        let row = Row { next: NextOffset(next), floor: NextOffset(0), identity: identity("c", HERE) };
         Progress { consumer: "credit", row: Some(row), known: true, first: First::Beginning }
+    }
+
+    /// As `progress reset --to` leaves it.
+    fn reset(next: i64) -> Progress<'static> {
+        let row = Row { next: NextOffset(next), floor: NextOffset(next), identity: identity("c", HERE) };
+        Progress { row: Some(row), ..self::row(next) }
+    }
+
+    fn place() -> Place {
+        Place { topic: "deposits".into(), partition: 3 }
     }
 
     fn no_row(known: bool, first: First) -> Progress<'static> {
@@ -273,7 +339,7 @@ mod tests {
     }
 
     fn start(committed: Option<i64>, handlers: &[Progress<'_>]) -> Result<Start, Refusal> {
-        decide(committed.map(NextOffset), &identity("c", HERE), handlers)
+        decide(&place(), committed.map(NextOffset), &identity("c", HERE), handlers)
     }
 
     fn offset(committed: Option<i64>, handlers: &[Progress<'_>]) -> StartOffset {
@@ -296,9 +362,23 @@ mod tests {
         assert_eq!(start.offset, at(50));
         let note = start.notes[0].to_string();
         assert!(
-            note.contains("starting at 50") && note.contains("handstamp progress reset --to 60"),
+            note.contains("starting at 50")
+                && note.contains("`handstamp progress reset credit --topic deposits --partition 3 --to 60`"),
             "{note}"
         );
+    }
+
+    #[test]
+    fn reset_wins_over_a_lower_offset_and_that_is_noted() {
+        let start = start(Some(40), &[reset(50)]).unwrap();
+        assert_eq!(start.offset, at(50));
+        let note = start.notes[0].to_string();
+        assert!(note.contains("Kafka's offset 40 is below 50"), "{note}");
+    }
+
+    #[test]
+    fn reset_back_wins_over_a_higher_offset() {
+        assert_eq!(offset(Some(40), &[reset(0)]), at(0));
     }
 
     #[test]
@@ -325,8 +405,8 @@ mod tests {
     fn offset_without_any_progress_is_refused_with_both_ways_out() {
         let refusal = start(Some(7), &[no_row(false, First::Beginning)]).unwrap_err();
         let text = refusal.to_string();
-        assert!(text.contains("handstamp progress adopt"), "{text}");
-        assert!(text.contains("handstamp progress reset --to-start"), "{text}");
+        assert!(text.contains("`handstamp progress adopt audit --topic deposits`"), "{text}");
+        assert!(text.contains("`handstamp progress reset audit --topic deposits --to-start`"), "{text}");
     }
 
     #[test]
@@ -342,19 +422,19 @@ mod tests {
 
     #[test]
     fn recreated_topic_is_refused_with_both_ids() {
-        let refusal = decide(None, &identity("c", ELSEWHERE), &[row(5)]).unwrap_err();
+        let refusal = decide(&place(), None, &identity("c", ELSEWHERE), &[row(5)]).unwrap_err();
         assert!(matches!(refusal, Refusal::TopicRecreated { stored: HERE, actual: ELSEWHERE, .. }));
     }
 
     #[test]
     fn other_cluster_is_refused_before_its_topic_ids_are_compared() {
-        let refusal = decide(None, &identity("d", ELSEWHERE), &[row(5)]).unwrap_err();
+        let refusal = decide(&place(), None, &identity("d", ELSEWHERE), &[row(5)]).unwrap_err();
         assert!(matches!(refusal, Refusal::OtherCluster { .. }));
     }
 
     #[test]
     fn ids_a_broker_does_not_tell_are_not_compared() {
-        assert!(decide(None, &identity("", Uuid::nil()), &[row(5)]).is_ok());
+        assert!(decide(&place(), None, &identity("", Uuid::nil()), &[row(5)]).is_ok());
     }
 
     #[test]

@@ -140,6 +140,14 @@ pub(super) async fn find<DB: Store>(
     })
 }
 
+/// A consumer by its name.
+///
+/// # Errors
+/// `Configuration` if there is none, with the names there are; `Environment`.
+pub async fn get<DB: Store>(pool: &Pool<DB>, name: &str) -> Result<Consumer, Failure> {
+    find::<DB>(&mut *acquire(pool).await?, name).await
+}
+
 /// The statements about consumers.
 pub trait ConsumerStore: Database {
     /// Lets no other transaction register until this one ends.

@@ -204,7 +204,7 @@ fn claim_failed(error: sqlx::Error) -> Failure {
             "the inbox tables are missing or older than this program: run `handstamp migrate`"
         }
         Some("42501") => {
-            "the database role lacks a right on the inbox: `handstamp migrate --sql` prints the GRANTs it needs"
+            "the database role lacks a right on the inbox: `handstamp migrate --print` prints the GRANTs it needs"
         }
         _ => "claiming",
     };

@@ -45,6 +45,19 @@ pub struct Progress {
     pub next: i64,
     /// The highest `next` ever reached; never lowered.
     pub passed: i64,
+    /// Where a reset said to go on; 0 without one. An offset of Kafka's that is lower does not count.
+    pub floor: i64,
+}
+
+/// A progress row with whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The consumer's name.
+    pub consumer: String,
+    /// The row.
+    pub progress: Progress,
+    /// When it was last written, in seconds since 1970.
+    pub updated_at: i64,
 }
 
 /// A watermark that moved without a transaction of its own.
@@ -136,8 +149,8 @@ fn judge(save: &Save, rows: &[Progress]) -> Saved {
     }
 }
 
-/// Sets where a consumer goes on in a partition, making the row if there is none, and raises its
-/// incarnation so that running workers notice. `passed` starts anew where cluster or topic id differ.
+/// Sets where a consumer goes on in a partition, whatever Kafka's offset says, making the row if there is
+/// none, and raises its incarnation so that running workers notice. `passed` starts anew where cluster or topic id differ.
 ///
 /// # Errors
 /// `Configuration` if there is no such consumer; `Environment` or `Unknown`.
@@ -155,6 +168,17 @@ pub async fn reset<DB: Store>(
         .await
         .map_err(|error| Failure::environment("resetting the progress", error))?;
     transaction.commit().await
+}
+
+/// Every row of every consumer, by consumer, topic and partition.
+///
+/// # Errors
+/// `Environment`.
+pub async fn list<DB: Store>(pool: &Pool<DB>) -> Result<Vec<Listed>, Failure> {
+    let mut connection = acquire(pool).await?;
+    within(DB::STATEMENT_LIMIT, DB::all_progress(&mut connection))
+        .await
+        .map_err(|error| Failure::environment("reading the progress", error))
 }
 
 /// The statements about progress rows.
@@ -180,11 +204,16 @@ pub trait ProgressStore: Database {
         saves: &[Save],
     ) -> impl Future<Output = sqlx::Result<Vec<bool>>> + Send;
 
-    /// Sets a row and raises its incarnation.
+    /// Sets a row and its floor, and raises its incarnation.
     fn reset_progress(
         connection: &mut Self::Connection,
         consumer: ConsumerId,
         partition: &TrackedPartition,
         next: i64,
     ) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// All rows, by consumer, topic and partition.
+    fn all_progress(
+        connection: &mut Self::Connection,
+    ) -> impl Future<Output = sqlx::Result<Vec<Listed>>> + Send;
 }

@@ -87,9 +87,9 @@ impl Registration<'_> {
         let text = format!(
             "consumer `{name}` is registered with key {} and now says {key_definition}: every message that is \
              delivered again would be applied again. Restore the old key, or give the new one a new \
-             consumer name, or, if that is meant: handstamp consumers accept-key {name} --key \
-             '{key_definition}'",
-            known.key_definition
+             consumer name, or, if that is meant, run `handstamp consumers accept-key {name} {}`",
+            known.key_definition,
+            in_shell(key_definition),
         );
         Failure::new(FailureKind::Configuration, text)
     }
@@ -100,7 +100,7 @@ impl Registration<'_> {
         let text = format!(
             "handler {handler} is registered as consumer `{old}` and now says `{name}`: under a new name every \
              message that is delivered again would be applied again. Keep the old name, or rename its inbox \
-             with it: handstamp consumers rename {old} {name}"
+             with it: `handstamp consumers rename {old} {name}`"
         );
         Failure::new(FailureKind::Configuration, text)
     }
@@ -112,7 +112,7 @@ impl Registration<'_> {
         let text = format!(
             "consumer `{name}` belongs to {theirs}, and {mine} uses the same name: each would skip what the \
              other has applied. Give one of them another name; if it is one consumer that has moved: \
-             handstamp consumers release {name}"
+             `handstamp consumers release {name}`"
         );
         Failure::new(FailureKind::Configuration, text)
     }
@@ -121,6 +121,11 @@ impl Registration<'_> {
 fn owner(handler: &str, group: Option<&str>, topics: String) -> String {
     let topics = if topics.is_empty() { "none".to_owned() } else { topics };
     format!("{handler} (group {}, topics {topics})", group.unwrap_or("none"))
+}
+
+/// As one word of a shell's command line.
+fn in_shell(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -183,7 +188,8 @@ mod tests {
     #[test]
     fn a_changed_key_is_refused_with_the_command_that_accepts_it() {
         let changed = Registration { key_definition: "json(\"/id\")", ..SAME };
-        assert!(refusal(&changed).contains("handstamp consumers accept-key wallet-credits"));
+        let text = refusal(&changed);
+        assert!(text.contains(r#"`handstamp consumers accept-key wallet-credits 'json("/id")'`"#), "{text}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::driver::Answer;
 use super::jobs::Row;
 use super::ownership::Ticket;
 use crate::apply::Consumer;
-use crate::flow::start::{self, First, Identity, OutOfRange, Refusal, StartOffset};
+use crate::flow::start::{self, First, Identity, OutOfRange, Place, Refusal, StartOffset};
 use crate::flow::{Epoch, LaneStart, NextOffset, Tp};
 use crate::handler::{OnOutOfRange, StartAt};
 use crate::inbox::Store;
@@ -122,6 +122,7 @@ impl<DB: Store> Opening<DB> {
                 consumer: consumer.name(),
                 row: stored(index).map(|row| start::Row {
                     next: NextOffset(row.next),
+                    floor: NextOffset(row.floor),
                     identity: Identity {
                         cluster: row.partition.cluster.to_string(),
                         topic_id: row.partition.topic_id,
@@ -136,7 +137,8 @@ impl<DB: Store> Opening<DB> {
             .collect();
         let actual = Identity { cluster: read.cluster.to_string(), topic_id: topic_id(tp, read) };
         let committed = read.committed.get(&tp).copied().flatten().map(NextOffset);
-        let start = match start::decide(committed, &actual, &known) {
+        let place = Place { topic: self.topics.name(tp).to_string(), partition: tp.partition };
+        let start = match start::decide(&place, committed, &actual, &known) {
             Ok(start) => start,
             Err(refusal) => return Ok(Found::Refused(refusal.to_string())),
         };
@@ -224,15 +226,15 @@ impl<DB: Store> Opening<DB> {
     }
 
     fn out_of_range(&self, tp: Tp, off: &OutOfRange) -> String {
-        let names = self.handlers[usize::from(tp.topic)].iter().map(|(consumer, _)| consumer.name());
+        let (topic, partition) = (self.topics.name(tp), tp.partition);
+        let commands = self.handlers[usize::from(tp.topic)].iter().map(|(consumer, _)| {
+            let name = consumer.name();
+            format!("`handstamp progress reset {name} --topic {topic} --partition {partition} --to {}`", off.low)
+        });
         format!(
             "offset out of range: {off}. Nothing is skipped by itself: find out what is missing, then say where to \
-             go on with `handstamp progress reset {} --topic {} --partition {} --to {}`, or set \
-             `on_out_of_range = earliest` on the handler",
-            names.collect::<Vec<_>>().join(" "),
-            self.topics.name(tp),
-            tp.partition,
-            off.low,
+             go on with {}, or set `on_out_of_range = earliest` on the handler",
+            commands.collect::<Vec<_>>().join(" and "),
         )
     }
 }
@@ -243,7 +245,8 @@ fn topic_id(tp: Tp, read: &Read) -> Uuid {
 
 /// Why a partition whose topic has another id than its row is not read any more.
 pub(super) fn recreated(consumer: &str, row: &TrackedPartition, actual: Uuid) -> String {
-    Refusal::TopicRecreated { consumer: consumer.to_owned(), stored: row.topic_id, actual }.to_string()
+    let (topic, consumer) = (row.topic.to_string(), consumer.to_owned());
+    Refusal::TopicRecreated { topic, consumer, stored: row.topic_id, actual }.to_string()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
