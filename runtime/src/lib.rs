@@ -70,6 +70,8 @@
 #![deny(missing_docs)]
 
 mod apply;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod failure;
 #[doc(hidden)]
 pub mod flow;

@@ -18,6 +18,8 @@ use crate::message::Excerpt;
 
 pub use error::KeyError;
 pub use source::{KeyFunction, KeySource};
+#[cfg(feature = "cli")]
+pub(crate) use stored::Kind;
 
 /// What identifies a message to one consumer: a UUID, text, bytes, or several keys together.
 ///

@@ -229,7 +229,10 @@ impl<DB: Store> Opening<DB> {
         let (topic, partition) = (self.topics.name(tp), tp.partition);
         let commands = self.handlers[usize::from(tp.topic)].iter().map(|(consumer, _)| {
             let name = consumer.name();
-            format!("`handstamp progress reset {name} --topic {topic} --partition {partition} --to {}`", off.low)
+            format!(
+                "`handstamp progress reset {name} --topic {topic} --partition {partition} --to {}`",
+                off.low
+            )
         });
         format!(
             "offset out of range: {off}. Nothing is skipped by itself: find out what is missing, then say where to \

@@ -12,7 +12,7 @@ use super::{Consumer, Kafka, Topics, assignment, ffi};
 use crate::flow::Tp;
 
 /// How long any single request to the brokers may take.
-const LIMIT: Duration = Duration::from_secs(5);
+pub(super) const LIMIT: Duration = Duration::from_secs(5);
 /// How long a start waits for a first broker to answer.
 const START_LIMIT: Duration = Duration::from_secs(10);
 
@@ -176,35 +176,51 @@ impl rdkafka::consumer::ConsumerContext for Quiet {}
 /// Checks that brokers answer and that the topics exist; blocks. The text says what to change.
 pub(crate) fn check(kafka: &Kafka, topics: &[Arc<str>]) -> Result<(), String> {
     kafka.check().map_err(|error| error.to_string())?;
-    // With a group, so that properties of groups are checked, too; it never joins.
-    let consumer: BaseConsumer<Quiet> = kafka
-        .consumer("handstamp-check")
-        .create_with_context(Quiet)
-        .map_err(|error| format!("librdkafka refused the configuration: {error}"))?;
+    // With a group, so that properties of groups are checked, too.
+    let consumer = bystander(kafka, "handstamp-check")?;
     for topic in topics {
-        let metadata = consumer.client().fetch_metadata(Some(topic), START_LIMIT).map_err(|error| {
-            format!(
-                "no broker answered at {} within {} s ({error}): check the address and that Kafka runs",
-                kafka.brokers(),
-                START_LIMIT.as_secs()
-            )
-        })?;
-        let found = metadata.topics().iter().find(|found| found.name() == &**topic);
-        let code = found.and_then(rdkafka::metadata::MetadataTopic::error).map(RDKafkaErrorCode::from);
-        match (found, code) {
-            (Some(found), None) if !found.partitions().is_empty() => {}
-            (_, Some(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
-                return Err(format!(
-                    "not allowed to read topic `{topic}`: grant READ and DESCRIBE on it to this client"
-                ));
-            }
-            _ => {
-                return Err(format!(
-                    "topic `{topic}` does not exist at {}: create it first",
-                    kafka.brokers()
-                ));
-            }
-        }
+        partitions(kafka, &consumer, topic)?.ok_or_else(|| missing(kafka, topic))?;
     }
     Ok(())
+}
+
+/// A client that can ask about a group and never joins it.
+pub(super) fn bystander(kafka: &Kafka, group: &str) -> Result<BaseConsumer<Quiet>, String> {
+    kafka
+        .consumer(group)
+        .create_with_context(Quiet)
+        .map_err(|error| format!("librdkafka refused the configuration: {error}"))
+}
+
+/// The partitions of a topic, `None` if there is no such topic; blocks. The text says what to change.
+pub(super) fn partitions(
+    kafka: &Kafka,
+    consumer: &BaseConsumer<Quiet>,
+    topic: &str,
+) -> Result<Option<Vec<i32>>, String> {
+    let metadata = consumer.client().fetch_metadata(Some(topic), START_LIMIT).map_err(|error| {
+        format!(
+            "no broker answered at {} within {} s ({error}): check the address and that Kafka runs",
+            kafka.brokers(),
+            START_LIMIT.as_secs()
+        )
+    })?;
+    let found = metadata.topics().iter().find(|found| found.name() == topic);
+    let code = found.and_then(rdkafka::metadata::MetadataTopic::error).map(RDKafkaErrorCode::from);
+    match (found, code) {
+        (Some(found), None) if !found.partitions().is_empty() => {
+            Ok(Some(found.partitions().iter().map(rdkafka::metadata::MetadataPartition::id).collect()))
+        }
+        (_, Some(RDKafkaErrorCode::TopicAuthorizationFailed)) => {
+            Err(format!("not allowed to read topic `{topic}`: grant READ and DESCRIBE on it to this client"))
+        }
+        (Some(_), Some(code)) if code != RDKafkaErrorCode::UnknownTopicOrPartition => {
+            Err(format!("topic `{topic}` at {}: {code}; try again when Kafka is well", kafka.brokers()))
+        }
+        _ => Ok(None),
+    }
+}
+
+pub(super) fn missing(kafka: &Kafka, topic: &str) -> String {
+    format!("topic `{topic}` does not exist at {}: create it first", kafka.brokers())
 }

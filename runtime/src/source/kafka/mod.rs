@@ -1,5 +1,7 @@
 //! The only place that names rdkafka.
 
+#[cfg(feature = "cli")]
+mod admin;
 mod assignment;
 mod config;
 mod convert;
@@ -14,6 +16,8 @@ use std::sync::Arc;
 
 use rdkafka::consumer::BaseConsumer;
 
+#[cfg(feature = "cli")]
+pub(crate) use admin::{Admin, PartitionLog, TopicLog};
 pub use config::{Kafka, KafkaConfigError};
 pub(crate) use lookup::{Broker, LookupError, check};
 pub(crate) use poll::{Command, Input, Released, Trouble};

@@ -1,0 +1,96 @@
+use clap::Args;
+use serde_json::json;
+use sqlx::Pool;
+use uuid::Uuid;
+
+use super::{origin, state};
+use crate::cli::printable::{hex, lossless, printable};
+use crate::cli::refused::Refused;
+use crate::cli::utc::utc;
+use crate::cli::{database, output};
+use crate::inbox::Store;
+use crate::inbox::dead_letters::{self, DeadLetter};
+use crate::key::Kind;
+
+/// Shows all of a dead letter: why, where from, headers, key and payload
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Show {
+    /// Its number, as `dlq list` has it
+    id: i64,
+    /// Print one JSON document; bytes that are not text are in hexadecimal
+    #[arg(long)]
+    json: bool,
+}
+
+impl database::Command for Show {
+    async fn run<DB: Store>(self, pool: &Pool<DB>) -> Result<(), Refused> {
+        let letter = dead_letters::show(pool, self.id).await?;
+        if self.json { output::json(&document(&letter)) } else { output::text(page(&letter)) }
+    }
+}
+
+fn page(letter: &DeadLetter) -> String {
+    let mut lines = vec![format!("dead letter {} of `{}`, {}", letter.id, letter.consumer, state(letter))];
+    let mut line = |name: &str, value: String| lines.push(format!("{name:<12} {value}"));
+    line("from", origin(letter));
+    line("reason", letter.reason.clone());
+    line("attempts", letter.attempts.to_string());
+    line("parked", utc(letter.parked_at));
+    if let Some(closed_at) = letter.closed_at {
+        line("closed", utc(closed_at));
+    }
+    if let Some(milliseconds) = letter.timestamp {
+        line("record time", utc(milliseconds.div_euclid(1000)));
+    }
+    line("error", printable(letter.error.as_bytes()));
+    let event_key = letter.event_key.as_deref().map(event_key);
+    line("event key", event_key.map_or_else(|| "none".to_owned(), |key| printable(key.as_bytes())));
+    line("message key", letter.message_key.as_deref().map_or_else(|| "none".to_owned(), printable));
+    for (name, value) in &letter.headers {
+        let value = value.map_or_else(|| "null".to_owned(), printable);
+        line("header", format!("{}: {value}", printable(name)));
+    }
+    match &letter.payload {
+        Some(payload) => line("payload", format!("{} bytes\n{}", payload.len(), printable(payload))),
+        None => line("payload", "none (a tombstone)".to_owned()),
+    }
+    lines.join("\n")
+}
+
+/// A stored key as the view `processed_messages` shows it: a UUID or text as such, others in hexadecimal.
+fn event_key(stored: &[u8]) -> String {
+    const UUID: u8 = Kind::Uuid as u8;
+    const TEXT: u8 = Kind::Text as u8;
+    let readable = match stored {
+        [UUID, uuid @ ..] => Uuid::from_slice(uuid).ok().map(|uuid| uuid.to_string()),
+        [TEXT, text @ ..] => str::from_utf8(text).ok().map(str::to_owned),
+        _ => None,
+    };
+    readable.unwrap_or_else(|| hex(stored))
+}
+
+fn document(letter: &DeadLetter) -> serde_json::Value {
+    let headers = letter
+        .headers
+        .iter()
+        .map(|(name, value)| json!({ "name": lossless(name), "value": value.map(lossless) }));
+    json!({
+        "id": letter.id,
+        "consumer": letter.consumer,
+        "reason": letter.reason,
+        "error": letter.error,
+        "attempts": letter.attempts,
+        "topic": letter.topic,
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "source": letter.source,
+        "event_key": letter.event_key.as_deref().map(event_key),
+        "message_key": letter.message_key.as_deref().map(lossless),
+        "headers": headers.collect::<Vec<_>>(),
+        "payload": letter.payload.as_deref().map(lossless),
+        "timestamp_ms": letter.timestamp,
+        "parked_at": utc(letter.parked_at),
+        "closed_at": letter.closed_at.map(utc),
+        "outcome": letter.outcome,
+    })
+}
