@@ -113,5 +113,5 @@ pub mod __private {
 #[doc(hidden)]
 pub mod internal {
     pub use crate::apply::{Consumer, Job, Registered, Task};
-    pub use crate::inbox::{consumers, dead_letters, progress, server};
+    pub use crate::inbox::{Connections, consumers, dead_letters, progress, server};
 }

@@ -226,7 +226,8 @@ impl State {
 
     /// The row as the start of a partition reads it.
     pub(super) fn start_row(&self, lane: LaneId, identity: &Identity) -> Option<StartRow> {
-        self.progress.get(&lane).map(|row| StartRow { next: row.next, identity: identity.clone() })
+        let start = |row: &Row| StartRow { next: row.next, floor: NextOffset(0), identity: identity.clone() };
+        self.progress.get(&lane).map(start)
     }
 
     pub(super) fn knows(&self, lane: LaneId) -> bool {

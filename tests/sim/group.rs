@@ -1,4 +1,4 @@
-use handstamp::flow::start::{self, First, Identity, Progress, StartOffset};
+use handstamp::flow::start::{self, First, Identity, Place, Progress, StartOffset};
 use handstamp::flow::{Event, LaneStart, Millis, NextOffset, Offset, Save, Saved, SavedResult, Tp};
 
 use super::kafka::{Kind, Record};
@@ -115,7 +115,8 @@ impl World {
             known: state.knows(lane),
             first: First::Beginning,
         });
-        let Ok(start) = start::decide(committed, &identity, &progress.collect::<Vec<_>>()) else {
+        let place = Place { topic: "topic".to_owned(), partition: tp.partition };
+        let Ok(start) = start::decide(&place, committed, &identity, &progress.collect::<Vec<_>>()) else {
             // Somebody is woken up and runs `handstamp progress reset --to-start`.
             self.report.refused_starts += 1;
             for lane in lanes {

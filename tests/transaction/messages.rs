@@ -2,7 +2,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use handstamp::internal::progress::{self, Progress, TrackedPartition, Tracking};
-use handstamp::internal::{Consumer, Job, Task, consumers};
+use handstamp::internal::{Connections, Consumer, Job, Task, consumers};
 use handstamp::{Disposition, Failure, FailureKind, Message, Position, Store};
 use sqlx::Pool;
 use uuid::Uuid;
@@ -62,7 +62,7 @@ impl<DB: Store> Assigned<DB> {
     ) -> Result<Disposition, Failure> {
         let watermark = message.position().expect("it has a position").offset + 1;
         let job = Job { attempt: 1, tracking: Some(self.tracking(watermark)), task };
-        consumer.run(&self.pool, message, &job, Box::pin(pending())).await
+        consumer.run(&Connections::of(&self.pool), message, &job, Box::pin(pending())).await
     }
 
     pub async fn progress(&self) -> Progress {

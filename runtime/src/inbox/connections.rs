@@ -34,12 +34,14 @@ impl<DB: Database> Clone for Connections<DB> {
 
 impl<DB: Database> Connections<DB> {
     /// Takes from the pool and gives back at once.
-    pub(crate) fn of(pool: &Pool<DB>) -> Self {
+    #[must_use]
+    pub fn of(pool: &Pool<DB>) -> Self {
         Self { pool: pool.clone(), kept: None }
     }
 
     /// Keeps as many as were in use at a time, until [`Self::release_idle`] finds them unused.
-    pub(crate) fn keeping(pool: &Pool<DB>) -> Self {
+    #[must_use]
+    pub fn keeping(pool: &Pool<DB>) -> Self {
         Self { pool: pool.clone(), kept: Some(Arc::default()) }
     }
 

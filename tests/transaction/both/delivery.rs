@@ -1,4 +1,4 @@
-use handstamp::internal::{Consumer, Job, Registered};
+use handstamp::internal::{Connections, Consumer, Job, Registered};
 use handstamp::{Disposition, FailureKind, apply, apply_with_state};
 
 use super::handlers::{
@@ -131,7 +131,10 @@ async fn cancelling_stops_the_handler_and_leaves_nothing_behind() {
     for _ in 0..=POOL {
         let (message, job) = (message("evt-1"), Job::by_hand());
         let cancel = Box::pin(gate.wait_until_entered());
-        assert_eq!(kind(waits.run(&database.pool, &message, &job, cancel).await), FailureKind::Cancelled);
+        assert_eq!(
+            kind(waits.run(&Connections::of(&database.pool), &message, &job, cancel).await),
+            FailureKind::Cancelled
+        );
     }
     assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
 }

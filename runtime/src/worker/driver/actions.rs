@@ -43,21 +43,17 @@ impl<DB: Store> Driver<DB> {
                     let _gone = answer.send(Answer::Committed(offsets, result));
                 });
             }
-            Action::Pause { tp } => {
+            Action::Pause { tp, epoch } => {
                 self.pulse.paused(tp, true, Instant::now());
-                if let Some(epoch) = self.owned.epoch(tp) {
-                    self.broker.command(Command::Pause(tp, epoch));
-                }
+                self.broker.command(Command::Pause(tp, epoch));
             }
-            Action::Resume { tp } => {
+            Action::Resume { tp, epoch } => {
                 self.pulse.paused(tp, false, Instant::now());
-                if let Some(epoch) = self.owned.epoch(tp) {
-                    self.broker.command(Command::Resume(tp, epoch));
-                }
+                self.broker.command(Command::Resume(tp, epoch));
             }
-            Action::Reassign { tp, reason } => {
+            Action::Reassign { tp, epoch, reason } => {
                 self.log.reassigned(self.topics.name(tp), tp.partition, reason);
-                if self.owned.contains(tp) {
+                if self.owned.epoch(tp) == Some(epoch) {
                     self.open(&[tp]);
                 }
             }
