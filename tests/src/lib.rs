@@ -11,6 +11,7 @@ mod raw_producer;
 mod record;
 mod services;
 mod topic;
+mod worker;
 
 use uuid::Uuid;
 
@@ -21,6 +22,7 @@ pub use process::{ChildProcess, Signal, built_binary};
 pub use record::Record;
 pub use services::{kafka_brokers, postgres_url};
 pub use topic::TestTopic;
+pub use worker::Running;
 
 /// A name that no other test uses: for topics, groups, databases, consumers.
 #[must_use]

@@ -1,11 +1,14 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
-use comfy_table::Table;
 use comfy_table::presets::ASCII_NO_BORDERS;
+use comfy_table::{LineStyle, Table, TableStyle};
 use serde::Serialize;
 
 use super::refused::Refused;
+
+/// One line a row, so that `grep` finds whole rows.
+const STYLE: TableStyle = ASCII_NO_BORDERS.row_separator(LineStyle::none());
 
 /// Prints text. A reader that has seen enough (`| head`) is no error.
 pub(super) fn text(text: impl Display) -> Result<(), Refused> {
@@ -27,7 +30,7 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Refused> {
 /// A table with these columns and no rows.
 pub(super) fn table<const N: usize>(columns: [&str; N]) -> Table {
     let mut table = Table::new();
-    table.load_style(ASCII_NO_BORDERS).set_header(columns);
+    table.load_style(STYLE).set_header(columns);
     table
 }
 

@@ -22,7 +22,7 @@ pub(in crate::cli) struct List {
     #[arg(long)]
     all: bool,
     /// At most so many
-    #[arg(long, default_value_t = 50, value_name = "N")]
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print one JSON document
     #[arg(long)]
