@@ -43,7 +43,10 @@ impl<R: Clone> Core<R> {
         let some = self.now >= self.commits.not_before || self.must_hurry_commit();
         let offsets: Vec<_> = if all {
             self.commits.assert_at = self.now + self.config.assert_every;
-            self.partitions.values().filter_map(Partition::commit).collect()
+            // A partition that is given up would never be rid of a commit in flight.
+            let partitions = self.partitions.values();
+            let asserted = partitions.filter(|partition| partition.is_open() || partition.wants_commit());
+            asserted.filter_map(Partition::commit).collect()
         } else if some {
             let touched = self.commits.touched.iter();
             touched.filter_map(|tp| self.partitions.get(tp)?.commit()).collect()

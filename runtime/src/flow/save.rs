@@ -107,7 +107,7 @@ impl<R: Clone> Core<R> {
     }
 
     fn select_unconfirmed(&mut self) {
-        for partition in self.partitions.values_mut() {
+        for partition in self.partitions.values_mut().filter(|partition| partition.is_open()) {
             for (lane, state) in partition.lanes_mut() {
                 if !state.take_confirmed() && state.rests() {
                     self.saves.unconfirmed.insert(lane);
