@@ -11,6 +11,7 @@ mod group;
 mod jobs;
 mod kafka;
 mod knobs;
+mod moves;
 mod oracle;
 mod process;
 mod random;

@@ -34,6 +34,11 @@ impl Oracle {
                 return Err((Promise::Order, format!("{effect:?} came after {before:?}")));
             }
         }
+        if let Some((lane, offset)) = committed.letter
+            && kafka.logs[&lane.tp].records[&offset.0].kind == Kind::Plain
+        {
+            return Err((Promise::OnlyBadParked, format!("{lane:?} gave up a good record at {offset}")));
+        }
         let position = committed.effect.map(|effect| (effect.lane, effect.offset)).or(committed.letter);
         if let Some(position) = position
             && state.parked.contains(&position)

@@ -77,7 +77,10 @@ pub enum Promise {
     NoneTwice,
     /// Neither Kafka's offset nor the row is ever above a record that is not dealt with.
     OffsetsBehind,
+    /// Neither both nor neither.
     ParkedOrApplied,
+    /// What the database does to a record is never the record's fault.
+    OnlyBadParked,
     Order,
     OneJobPerLane,
     /// Everything drains once the faults are over.

@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::commit::Commits;
-use super::lane::Lane;
 use super::partition::Partition;
 use super::save::Saves;
 use super::{
@@ -65,10 +64,10 @@ pub struct Core<R> {
     pub(super) released: Vec<Tp>,
     pub(super) lifecycle: Lifecycle,
     /// Lanes with a job that has not ended, whatever its epoch.
-    busy: BTreeSet<LaneId>,
-    ready: VecDeque<LaneId>,
-    waiting: BTreeSet<(Millis, LaneId)>,
-    next_job: u64,
+    pub(super) busy: BTreeSet<LaneId>,
+    pub(super) ready: VecDeque<LaneId>,
+    pub(super) waiting: BTreeSet<(Millis, LaneId)>,
+    pub(super) next_job: u64,
     bytes: usize,
     /// Whether too many bytes are held.
     short: bool,
@@ -83,10 +82,10 @@ pub(super) enum Lifecycle {
 
 #[derive(Debug)]
 pub(super) struct Running {
-    lane: LaneId,
-    epoch: Epoch,
-    offset: Offset,
-    watermark: NextOffset,
+    pub(super) lane: LaneId,
+    pub(super) epoch: Epoch,
+    pub(super) offset: Offset,
+    pub(super) watermark: NextOffset,
 }
 
 impl<R: Clone> Core<R> {
@@ -258,59 +257,6 @@ impl<R: Clone> Core<R> {
         } else {
             state.wait_until(now + delay);
             self.waiting.insert((now + delay, lane));
-        }
-    }
-
-    /// Ends the back-offs that are due.
-    fn wake(&mut self) {
-        while let Some(&(at, lane)) = self.waiting.first()
-            && at <= self.now
-        {
-            self.waiting.pop_first();
-            let partition = self.partitions.get_mut(&lane.tp);
-            if partition.and_then(|partition| partition.lane(lane)).is_some_and(Lane::wake) {
-                self.ready.push_back(lane);
-            }
-        }
-    }
-
-    /// Puts a lane in line if it has something to run.
-    fn want(&mut self, lane: LaneId) {
-        let partition = self.partitions.get_mut(&lane.tp).filter(|partition| partition.is_open());
-        if partition.and_then(|partition| partition.lane(lane)).is_some_and(Lane::want) {
-            self.ready.push_back(lane);
-        }
-    }
-
-    /// Puts a lane in line again that had to wait for a job of an earlier epoch.
-    fn queue(&mut self, lane: LaneId) {
-        let partition = self.partitions.get_mut(&lane.tp);
-        if partition.and_then(|partition| partition.lane(lane)).is_some_and(|lane| lane.is_ready()) {
-            self.ready.push_back(lane);
-        }
-    }
-
-    /// Takes a partition's lanes out of every line.
-    pub(super) fn unqueue(&mut self, tp: Tp) {
-        self.ready.retain(|lane| lane.tp != tp);
-        self.waiting.retain(|(_, lane)| lane.tp != tp);
-    }
-
-    /// Hands out permits, to the lane that has waited longest.
-    fn dispatch(&mut self, actions: &mut Vec<Action<R>>) {
-        while self.jobs.len() < self.config.max_running.max(1) {
-            let Some(lane) = self.ready.pop_front() else { break };
-            if self.busy.contains(&lane) {
-                continue;
-            }
-            let id = JobId(self.next_job);
-            let Some(partition) = self.partitions.get_mut(&lane.tp) else { continue };
-            let Some(job) = partition.start(lane, id) else { continue };
-            self.next_job += 1;
-            self.busy.insert(lane);
-            let running = Running { lane, epoch: job.epoch, offset: job.offset, watermark: job.watermark };
-            self.jobs.insert(id, running);
-            actions.push(Action::Start(job));
         }
     }
 

@@ -12,10 +12,12 @@
 mod action;
 mod commit;
 mod core;
+mod dispatch;
 mod drain;
 mod event;
 mod lane;
 mod partition;
+mod range;
 mod retry;
 mod save;
 mod snapshot;
@@ -30,6 +32,7 @@ use std::ops::Add;
 pub use self::action::{Action, Job, ReassignReason, Save, StopReason, Task};
 pub use self::core::{Config, Core};
 pub use self::event::{Event, LaneStart, Outcome, Saved, SavedResult};
+pub use self::range::OutOfRange;
 pub use self::snapshot::{LaneSnapshot, PartitionSnapshot, Snapshot};
 
 /// A record's place in its partition.
