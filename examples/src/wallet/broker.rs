@@ -63,7 +63,7 @@ impl Broker {
             }
             Self::Kafka(_) => {
                 let topic = NewTopic::new(topic, plan.partitions, TopicReplication::Fixed(-1));
-                let created = self.admin()?.create_topics([&topic], &AdminOptions::new()).await;
+                let created = self.admin()?.create_topics([&topic], &limited()).await;
                 let created = created.with_context(|| self.unreachable())?;
                 for outcome in created {
                     outcome.map_err(|(topic, code)| {
@@ -75,11 +75,11 @@ impl Broker {
         }
     }
 
-    /// Removes what the run left in a Kafka that others use.
-    pub async fn clean_up(&self, plan: &Plan) -> Result<()> {
+    /// Removes the topic from a Kafka that others use.
+    pub async fn remove_topic(&self, plan: &Plan) -> Result<()> {
         if let Self::Kafka(_) = self {
             let admin = self.admin()?;
-            admin.delete_topics(&[&plan.run], &AdminOptions::new()).await?;
+            admin.delete_topics(&[&plan.run], &limited()).await?;
         }
         Ok(())
     }
@@ -131,6 +131,10 @@ impl Broker {
     fn unreachable(&self) -> String {
         format!("no answer from Kafka at {}: is KAFKA_BROKERS right, and the broker up?", self.servers())
     }
+}
+
+fn limited() -> AdminOptions {
+    AdminOptions::new().request_timeout(Some(Duration::from_secs(10)))
 }
 
 /// Long enough to wait out a rebalance of the mock (a second less), short enough for a quick takeover.

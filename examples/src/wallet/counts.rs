@@ -40,3 +40,49 @@ impl Counts {
         self.events.saturating_sub(self.applied)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Connection;
+
+    use super::*;
+    use crate::database::SCHEMA;
+
+    /// Two events of 5 for account 0, both applied; then `damage`.
+    async fn counted_after(damage: &'static str) -> Counts {
+        sqlx::any::install_default_drivers();
+        let mut connection = AnyConnection::connect("sqlite::memory:").await.expect("in memory");
+        for statement in SCHEMA.into_iter().chain([
+            "INSERT INTO ledger VALUES ('a', 0, 5), ('b', 0, 5)",
+            "INSERT INTO effects VALUES ('a', 0, 5), ('b', 0, 5)",
+            "INSERT INTO accounts VALUES (0, 10), (1, 0)",
+            damage,
+        ]) {
+            sqlx::query(statement).execute(&mut connection).await.expect(statement);
+        }
+        Counts::read(&mut connection).await.expect("counts")
+    }
+
+    #[tokio::test]
+    async fn events_applied_once_are_all_there() {
+        let counts = counted_after("SELECT 1").await;
+        assert_eq!(counts, Counts { events: 2, effects: 2, applied: 2, twice: 0, wrong_balances: 0 });
+    }
+
+    #[tokio::test]
+    async fn an_effect_that_is_not_there_is_missing() {
+        let counts = counted_after("DELETE FROM effects WHERE event = 'a'").await;
+        assert_eq!((counts.missing(), counts.twice), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn an_effect_too_many_is_seen_though_another_is_missing() {
+        let counts = counted_after("UPDATE effects SET event = 'b'").await;
+        assert_eq!((counts.effects, counts.missing(), counts.twice), (2, 1, 1));
+    }
+
+    #[tokio::test]
+    async fn a_balance_without_an_event_behind_it_is_wrong() {
+        assert_eq!(counted_after("UPDATE accounts SET balance = 5").await.wrong_balances, 2);
+    }
+}

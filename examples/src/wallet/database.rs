@@ -19,8 +19,13 @@ use crate::publish::Sent;
 pub struct Database {
     /// What workers connect to.
     pub url: String,
-    /// Where it was made; none for a file.
-    server: Option<String>,
+    product: Product,
+}
+
+#[derive(Clone, Copy)]
+enum Product {
+    Postgres,
+    Sqlite,
 }
 
 /// A worker's connections.
@@ -29,20 +34,24 @@ pub enum Pool {
     Sqlite(SqlitePool),
 }
 
-const SCHEMA: [&str; 3] = [
+pub const SCHEMA: [&str; 3] = [
     "CREATE TABLE accounts (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)",
     "CREATE TABLE effects (event TEXT NOT NULL, account BIGINT NOT NULL, amount BIGINT NOT NULL)",
     "CREATE TABLE ledger (event TEXT PRIMARY KEY, account BIGINT NOT NULL, amount BIGINT NOT NULL)",
 ];
 
 impl Database {
-    /// Makes the database: a file in `directory`, or a database of its own on the given server.
+    /// Makes the database, still empty: a file in `directory`, or a database of its own on the given server.
     pub async fn create(plan: &Plan, directory: &Path) -> Result<Self> {
-        let database = match &plan.services {
-            Some(services) => Self::create_on_server(services, &plan.run).await?,
-            None => Self::create_file(&directory.join("wallet.db")).await?,
-        };
-        let mut connection = database.connect().await?;
+        match &plan.services {
+            Some(services) => Self::create_on_server(services, &plan.run).await,
+            None => Self::create_file(&directory.join("wallet.db")).await,
+        }
+    }
+
+    /// Makes the tables, and the accounts with nothing on them.
+    pub async fn prepare(&self, plan: &Plan) -> Result<()> {
+        let mut connection = self.connect().await?;
         for statement in SCHEMA {
             sqlx::query(statement).execute(&mut connection).await?;
         }
@@ -52,19 +61,29 @@ impl Database {
             sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await?;
         }
         if !plan.without_inbox {
-            match Pool::connect(&database.url).await? {
+            match Pool::connect(&self.url).await? {
                 Pool::Postgres(pool) => handstamp::migrate(&pool).await?,
                 Pool::Sqlite(pool) => handstamp::migrate(&pool).await?,
             }
         }
-        Ok(database)
+        Ok(())
+    }
+
+    /// Removes the database from a server that others use. A file goes with its directory.
+    pub async fn remove(&self, plan: &Plan) -> Result<()> {
+        if let Some(services) = &plan.services {
+            let mut connection = PgConnectOptions::from_str(&services.database)?.connect().await?;
+            let statement = format!("DROP DATABASE {} WITH (FORCE)", plan.run);
+            sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await?;
+        }
+        Ok(())
     }
 
     async fn create_file(path: &Path) -> Result<Self> {
         let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
         // The journal mode is a property of the file, and changing it needs the file to oneself.
         options.clone().journal_mode(SqliteJournalMode::Wal).connect().await?.close().await?;
-        Ok(Self { url: options.to_url_lossy().to_string(), server: None })
+        Ok(Self { url: options.to_url_lossy().to_string(), product: Product::Sqlite })
     }
 
     async fn create_on_server(services: &Services, name: &str) -> Result<Self> {
@@ -80,22 +99,7 @@ impl Database {
                 "the run works in a database of its own and could not create it: give the role CREATEDB",
             )?;
         let url = options.database(name).to_url_lossy().to_string();
-        Ok(Self { url, server: Some(services.database.clone()) })
-    }
-
-    /// Where to find it; says nothing secret.
-    pub fn place<'a>(&'a self, plan: &'a Plan) -> &'a str {
-        if self.server.is_some() { &plan.run } else { "wallet.db" }
-    }
-
-    /// Removes the database from a server that others use.
-    pub async fn clean_up(&self, plan: &Plan) -> Result<()> {
-        if let Some(server) = &self.server {
-            let mut connection = PgConnectOptions::from_str(server)?.connect().await?;
-            let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", plan.run);
-            sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await?;
-        }
-        Ok(())
+        Ok(Self { url, product: Product::Postgres })
     }
 
     /// A connection that shares nothing with the workers.
@@ -103,7 +107,7 @@ impl Database {
         sqlx::any::install_default_drivers();
         let mut connection =
             AnyConnection::connect(&self.url).await.context("cannot connect to the run's database")?;
-        if self.server.is_none() {
+        if let Product::Sqlite = self.product {
             sqlx::query("PRAGMA busy_timeout = 30000").execute(&mut connection).await?;
         }
         Ok(connection)
@@ -112,12 +116,14 @@ impl Database {
     /// What it is, for people.
     pub async fn name(&self) -> Result<String> {
         let mut connection = self.connect().await?;
-        let (product, version) = match self.server {
-            Some(_) => ("PostgreSQL", "SELECT split_part(current_setting('server_version'), ' ', 1)"),
-            None => ("SQLite", "SELECT sqlite_version()"),
+        let (name, version) = match self.product {
+            Product::Postgres => {
+                ("PostgreSQL", "SELECT split_part(current_setting('server_version'), ' ', 1)")
+            }
+            Product::Sqlite => ("SQLite", "SELECT sqlite_version()"),
         };
         let version: String = sqlx::query_scalar(version).fetch_one(&mut connection).await?;
-        Ok(format!("{product} {version}"))
+        Ok(format!("{name} {version}"))
     }
 }
 
@@ -138,8 +144,8 @@ pub async fn enter(ledger: &mut AnyConnection, sent: &[Sent]) -> Result<()> {
 
 impl Pool {
     pub async fn connect(url: &str) -> Result<Self> {
-        // Handlers of six partitions, and what the runtime needs beside them.
-        let connections = 12;
+        // Two are for the runtime, so six handlers may run at a time.
+        let connections = 8;
         Ok(if url.starts_with("postgres") {
             Self::Postgres(PgPoolOptions::new().max_connections(connections).connect(url).await?)
         } else {

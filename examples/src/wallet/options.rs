@@ -15,6 +15,9 @@ use crate::broker;
 /// Runs on a broker and a database of its own. With KAFKA_BROKERS and DATABASE_URL set it runs on Kafka
 /// and PostgreSQL, on a topic and a database that it makes and removes.
 ///
+/// A delivery is a message that was handled to its end: an effect in the database, or a duplicate skipped.
+/// Workers tell of those they skip, and a kill may swallow the last word; effects are counted.
+///
 /// Exit status: 0 if every event was applied once, 1 if any was lost or applied twice, 2 for bad usage,
 /// 3 if the run could not be carried out.
 #[derive(Debug, Parser)]
@@ -52,14 +55,14 @@ pub struct Options {
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub accounts: u32,
     /// Worker processes.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub workers: u32,
     /// Repeats the accounts, the amounts and the kills of an earlier run.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Shortest time between two kills [default: 1000, with Kafka 1000].
-    #[arg(long, value_name = "MS")]
-    pub min_pause: Option<u64>,
+    /// Shortest time between two kills.
+    #[arg(long, value_name = "MS", default_value_t = 1_000)]
+    pub min_pause: u64,
     /// Longest time between two kills [default: 3000, with Kafka 8000].
     #[arg(long, value_name = "MS")]
     pub max_pause: Option<u64>,
@@ -109,6 +112,9 @@ impl Services {
     pub fn from_env() -> Result<Option<Self>> {
         let read = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         match (read("KAFKA_BROKERS"), read("DATABASE_URL")) {
+            (Some(_), Some(database)) if !database.starts_with("postgres") => bail!(
+                "DATABASE_URL does not name a PostgreSQL: expected postgres://user:password@host:port/database"
+            ),
             (Some(brokers), Some(database)) => Ok(Some(Self { brokers, database })),
             (None, None) => Ok(None),
             (Some(_), None) => bail!(
@@ -158,7 +164,7 @@ impl Plan {
             workers: options.workers,
             // The lower half of a UUID of version 7 is random.
             seed: options.seed.unwrap_or(u64::try_from(id & 0xffff_ffff)?),
-            min_pause: Duration::from_millis(options.min_pause.unwrap_or(1_000)),
+            min_pause: Duration::from_millis(options.min_pause),
             max_pause: Duration::from_millis(options.max_pause.unwrap_or(most)),
             handler_sleep: options.handler_sleep,
             without_inbox: options.without_inbox,

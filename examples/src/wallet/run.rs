@@ -21,29 +21,41 @@ use crate::workers::Workers;
 /// How long a run goes on without anything happening.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Makes topic and database, runs, and removes them, unless they are to be kept or bear witness.
+/// Makes database and topic, runs, and removes them, unless they are to be kept or bear witness.
 pub async fn run(plan: &Plan) -> Result<Verdict> {
     let directory = tempfile::Builder::new().prefix("wallet-").tempdir()?;
     let broker = Broker::start(plan.services.as_ref())?;
     let database = Database::create(plan, directory.path()).await?;
-    let outcome = tokio::select! {
-        outcome = carry_out(plan, &broker, &database, directory.path()) => outcome,
-        interrupted = ctrl_c() => interrupted.map_err(Into::into).and_then(|()| Err(anyhow!("interrupted"))),
-    };
-    let expected = outcome.as_ref().is_ok_and(|verdict| verdict.holds() || plan.without_inbox);
-    if plan.keep || !expected {
-        let directory = directory.keep();
-        eprintln!("wallet: the workers' logs are in {}", directory.display());
-        eprintln!("wallet: the database is {}, the topic {}", database.place(plan), plan.run);
-    } else {
-        broker.clean_up(plan).await?;
-        database.clean_up(plan).await?;
+    if let Err(error) = broker.create_topic(plan).await {
+        removed("database", plan, database.remove(plan).await);
+        return Err(error);
     }
-    outcome
+    let outcome = tokio::select! {
+        outcome = carry_out(plan, &broker, &database, directory.path()) => Some(outcome),
+        interrupted = ctrl_c() => interrupted.err().map(|error| Err(error.into())),
+    };
+    let witness = matches!(&outcome, Some(Ok(verdict)) if !verdict.holds()) && !plan.without_inbox;
+    if plan.keep || witness {
+        eprintln!("wallet: kept: topic and database {}", plan.run);
+    } else {
+        removed("topic", plan, broker.remove_topic(plan).await);
+        removed("database", plan, database.remove(plan).await);
+    }
+    if plan.keep || witness || matches!(outcome, Some(Err(_))) {
+        eprintln!("wallet: kept: {} with the workers' logs", directory.keep().display());
+    }
+    outcome.unwrap_or_else(|| Err(anyhow!("interrupted")))
+}
+
+/// What cannot be removed does not change the outcome.
+fn removed(what: &str, plan: &Plan, outcome: Result<()>) {
+    if let Err(error) = outcome {
+        eprintln!("wallet: remove the {what} {} by hand: {error:#}", plan.run);
+    }
 }
 
 async fn carry_out(plan: &Plan, broker: &Broker, database: &Database, directory: &Path) -> Result<Verdict> {
-    broker.create_topic(plan).await?;
+    database.prepare(plan).await?;
     let mut publishing = Publishing::new(plan, &broker.servers(), database).await?;
     let offsets = Offsets::new(plan, broker)?;
     broker.open_group(plan).await?;

@@ -57,3 +57,22 @@ pub fn kills(plan: &Plan) -> Vec<Kill> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_numbers_everywhere() {
+        let mut random = Random::new(0);
+        assert_eq!(random.next(), 0xE220_A839_7B1D_CDAF);
+    }
+
+    #[test]
+    fn pauses_stay_between_their_bounds() {
+        let (least, most) = (Duration::from_millis(10), Duration::from_millis(12));
+        let mut random = Random::new(7);
+        assert!((0..1_000).all(|_| (least..=most).contains(&random.between(least, most))));
+        assert_eq!(random.between(least, least), least);
+    }
+}

@@ -135,7 +135,8 @@ impl fmt::Display for Verdict {
         ] {
             writeln!(f, "  {name:<20}{:>9}", grouped(count))?;
         }
-        writeln!(f, "  in {:.1} s, {:.0} messages/s", self.seconds, self.messages_per_second)?;
+        let pace = if self.kills > 0 { ", at the pace of the kills" } else { "" };
+        writeln!(f, "  in {:.1} s, {:.0} messages/s{pace}", self.seconds, self.messages_per_second)?;
         for problem in &self.problems {
             writeln!(f, "  ! {problem}")?;
         }
@@ -150,6 +151,9 @@ fn problems(plan: &Plan, counts: &Counts, course: &Course) -> Vec<String> {
     }
     if course.kills != plan.kills {
         problems.push(format!("{} of {} kills were carried out", course.kills, plan.kills));
+    }
+    if course.tally.skipped == 0 && plan.sent_twice > 0 && !plan.without_inbox {
+        problems.push("no worker told of a duplicate, so the run shows nothing".to_owned());
     }
     if course.tally.parked > 0 {
         problems.push(format!("{} messages were parked as dead letters", course.tally.parked));

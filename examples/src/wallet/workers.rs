@@ -63,6 +63,7 @@ impl Workers {
 
     /// Kills a worker that has worked since it was started, and starts it again.
     pub async fn kill_one(&mut self, choice: u64) -> Result<()> {
+        self.check()?;
         let mut busy = self.tally.borrow().busy();
         let Some(pick) = choice.checked_rem(busy.len() as u64) else {
             bail!("no worker has done anything since it was started: {}", self.logs());
