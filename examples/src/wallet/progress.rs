@@ -13,8 +13,6 @@ use crate::report::Tally;
 /// Follows what the workers tell.
 pub struct Progress {
     bar: ProgressBar,
-    kills: u32,
-    planned: u32,
     follower: JoinHandle<()>,
 }
 
@@ -22,23 +20,21 @@ impl Progress {
     pub fn follow(plan: &Plan, mut tally: watch::Receiver<Tally>) -> Result<Self> {
         let bar = ProgressBar::new(plan.events.into());
         bar.set_style(ProgressStyle::with_template(
-            "  {bar:36} {human_pos}/{human_len} applied  {per_sec:.dim}  {msg}",
+            "  {bar:36} {human_pos}/{human_len} applied, {msg}  {elapsed}",
         )?);
-        bar.set_message(format!("0/{} kills", plan.kills));
         bar.enable_steady_tick(Duration::from_millis(200));
-        let shown = bar.clone();
+        let (shown, planned) = (bar.clone(), plan.kills);
         let follower = tokio::spawn(async move {
-            while tally.changed().await.is_ok() {
-                let applied = tally.borrow_and_update().applied;
+            loop {
+                let Tally { applied, skipped, kills, .. } = *tally.borrow_and_update();
                 shown.set_position(applied);
+                shown.set_message(format!("{skipped} duplicates skipped, {kills}/{planned} kills"));
+                if tally.changed().await.is_err() {
+                    return;
+                }
             }
         });
-        Ok(Self { bar, kills: 0, planned: plan.kills, follower })
-    }
-
-    pub fn killed(&mut self) {
-        self.kills += 1;
-        self.bar.set_message(format!("{}/{} kills", self.kills, self.planned));
+        Ok(Self { bar, follower })
     }
 }
 

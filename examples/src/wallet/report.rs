@@ -40,12 +40,13 @@ pub fn tell(report: Report) {
     println!("{report}");
 }
 
-/// What all workers have told.
+/// What all workers have told, and how often they were killed.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub applied: u64,
     pub skipped: u64,
     pub parked: u64,
+    pub kills: u32,
     /// For each worker, how much since it was last started.
     pub since_start: Vec<u64>,
 }
@@ -62,6 +63,11 @@ impl Tally {
             Report::Parked => self.parked += 1,
         }
         self.since_start[worker] += 1;
+    }
+
+    pub fn killed(&mut self, worker: usize) {
+        self.kills += 1;
+        self.since_start[worker] = 0;
     }
 
     /// The workers that have told anything since they were last started.

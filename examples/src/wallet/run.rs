@@ -61,7 +61,7 @@ async fn carry_out(plan: &Plan, broker: &Broker, database: &Database, directory:
     broker.open_group(plan).await?;
     let started = Instant::now();
     let mut workers = Workers::start(plan, broker, &database.url, directory)?;
-    let mut progress = Progress::follow(plan, workers.tally())?;
+    let progress = Progress::follow(plan, workers.tally())?;
     publishing.slice().await?;
     work_goes_on(&mut workers, 0).await?;
     for kill in schedule::kills(plan) {
@@ -72,13 +72,12 @@ async fn carry_out(plan: &Plan, broker: &Broker, database: &Database, directory:
         work_goes_on(&mut workers, told).await?;
         sleep(kill.into_work).await;
         workers.kill_one(kill.victim).await?;
-        progress.killed();
     }
     let partitions = drain(&mut workers, &offsets, database).await?;
     let took = started.elapsed();
     let tally = workers.stop().await?;
     drop(progress);
-    let course = Course { tally, kills: plan.kills, took, partitions, broker: broker.name() };
+    let course = Course { tally, took, partitions, broker: broker.name() };
     Verdict::reach(plan, database, course).await
 }
 

@@ -54,7 +54,6 @@ pub struct Verdict {
 /// What only the run itself knows.
 pub struct Course {
     pub tally: Tally,
-    pub kills: u32,
     pub took: Duration,
     pub partitions: Vec<Partition>,
     pub broker: String,
@@ -84,7 +83,7 @@ impl Verdict {
             },
             wrong_balances: counts.wrong_balances,
             balances_exact: counts.wrong_balances == 0,
-            kills: course.kills,
+            kills: course.tally.kills,
             seconds: (seconds * 100.0).round() / 100.0,
             #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
             messages_per_second: (records as f64 / seconds).round(),
@@ -149,8 +148,8 @@ fn problems(plan: &Plan, counts: &Counts, course: &Course) -> Vec<String> {
     if counts.events != u64::from(plan.events) {
         problems.push(format!("{} of {} events were acknowledged", counts.events, plan.events));
     }
-    if course.kills != plan.kills {
-        problems.push(format!("{} of {} kills were carried out", course.kills, plan.kills));
+    if course.tally.kills != plan.kills {
+        problems.push(format!("{} of {} kills were carried out", course.tally.kills, plan.kills));
     }
     if course.tally.skipped == 0 && plan.sent_twice > 0 && !plan.without_inbox {
         problems.push("no worker told of a duplicate, so the run shows nothing".to_owned());

@@ -113,7 +113,7 @@ impl Worker {
         // SIGKILL; and its exit is awaited, so that two processes never share a name in the group.
         self.child.kill().await.context("cannot kill a worker")?;
         (&mut self.listener).await?;
-        tally.send_modify(|tally| tally.since_start[self.launch.number] = 0);
+        tally.send_modify(|tally| tally.killed(self.launch.number));
         (self.child, self.listener) = self.launch.start(tally)?;
         Ok(())
     }
