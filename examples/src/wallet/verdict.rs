@@ -76,11 +76,7 @@ impl Verdict {
             applied: counts.applied,
             lost: counts.missing(),
             applied_twice: counts.twice,
-            applied_by_redelivery: if plan.without_inbox {
-                counts.effects.saturating_sub(records)
-            } else {
-                0
-            },
+            applied_by_redelivery: counts.effects.saturating_sub(records),
             wrong_balances: counts.wrong_balances,
             balances_exact: counts.wrong_balances == 0,
             kills: course.tally.kills,
@@ -109,7 +105,8 @@ impl Verdict {
             (true, false) => {
                 "Every event was applied exactly once, by luck: there was no inbox to see to it.".to_owned()
             }
-            (false, true) => "The guarantee does not hold.".to_owned(),
+            (false, true) if self.problems.is_empty() => "The guarantee does not hold.".to_owned(),
+            (false, true) => "The run was not complete, so it shows nothing.".to_owned(),
             (false, false) => format!(
                 "This is what happens without an inbox: {} effects too many because messages were delivered again, \
                  the others because they were sent again.",
