@@ -61,6 +61,11 @@ impl TestTopic {
         &self.name
     }
 
+    /// Makes a topic that was only [`named`](Self::named) so far.
+    pub async fn make(&self, partitions: i32) {
+        self.create_with(partitions, &[]).await;
+    }
+
     /// Deletes it, and waits until the broker has forgotten it.
     pub async fn delete(&self) {
         let results = self.admin().delete_topics(&[&self.name], &options()).await;
