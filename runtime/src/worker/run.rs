@@ -2,9 +2,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::Pool;
+use sqlx::{ConnectOptions, Pool};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::banner;
@@ -22,6 +23,8 @@ use crate::source::kafka::{self, Broker, Kafka, Relay, Topics};
 const SPARE_CONNECTIONS: usize = 2;
 /// How long a good end may take; also bounded by a quarter of `max.poll.interval.ms`.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+/// How long one connection may take when the pool has got none.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How many hand-overs may wait between the poll thread and the driver.
 const HANDOVERS: usize = 16;
 
@@ -113,10 +116,15 @@ async fn prepare<DB: Store>(
     subscriptions: &[Subscription<DB>],
     kafka: &Kafka,
 ) -> Result<BTreeMap<&'static str, ConsumerId>, WorkerError> {
-    for warning in server::examine(pool).await.map_err(database)? {
-        warn!("{warning}");
+    let ready = async {
+        let warnings = server::examine(pool).await?;
+        crate::migrate::require_current(pool).await?;
+        Ok(warnings)
+    };
+    match ready.await {
+        Ok(warnings) => warnings.iter().for_each(|warning| warn!("{warning}")),
+        Err(failure) => return Err(unreachable(pool).await.unwrap_or_else(|| database(failure))),
     }
-    crate::migrate::require_current(pool).await.map_err(database)?;
     let topics: Vec<Arc<str>> = subscriptions.iter().map(|s| Arc::clone(&s.topic)).collect();
     let asked = kafka.clone();
     tokio::task::spawn_blocking(move || kafka::check(&asked, &topics))
@@ -132,6 +140,25 @@ async fn prepare<DB: Store>(
         ids.insert(consumer.name(), id);
     }
     Ok(ids)
+}
+
+/// Why no connection can be made, if that is so: a pool that waits for one only says that it has waited.
+async fn unreachable<DB: Store>(pool: &Pool<DB>) -> Option<WorkerError> {
+    let options = pool.connect_options();
+    let connecting = options.connect();
+    let error = match timeout(CONNECT_LIMIT, connecting).await {
+        Ok(Ok(_)) => return None,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {} s", CONNECT_LIMIT.as_secs()),
+    };
+    let url = options.to_url_lossy();
+    let address = match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (host, _) => host.unwrap_or(url.path()).to_owned(),
+    };
+    let text =
+        format!("no connection to {address}: {error}; check the address, the role and that the server runs");
+    Some(WorkerError::Database(text.into()))
 }
 
 fn database(failure: Failure) -> WorkerError {
