@@ -1,0 +1,19 @@
+//! What handstamp promises, from Kafka to the database: real servers, real processes, and an oracle that
+//! counts effects over a connection of its own. The table of effects has no unique key, so that a message
+//! applied twice is seen.
+
+mod credit;
+mod delivery;
+mod environment;
+mod gate;
+mod groups;
+mod handlers;
+mod installation;
+mod logs;
+mod order;
+mod outages;
+mod poison;
+mod refusals;
+mod scene;
+mod shutdown;
+mod zombies;
