@@ -1,0 +1,60 @@
+//! What workers say to the person on call, kept so that tests can read it.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use anyhow::ensure;
+use handstamp_tests::eventually;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+static LINES: Mutex<String> = Mutex::new(String::new());
+static KEEP: Once = Once::new();
+
+/// Keeps the lines of all workers of this process from now on.
+pub fn keep() {
+    KEEP.call_once(|| {
+        let filter = EnvFilter::new("handstamp=info");
+        tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter).with_writer(Kept).init();
+    });
+}
+
+/// The lines of one group.
+pub fn of(group: &str) -> Vec<String> {
+    let lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.lines().filter(|line| line.contains(group)).map(str::to_owned).collect()
+}
+
+/// Waits until a group's worker has said this.
+pub async fn says(group: &str, text: &str, within: Duration) -> String {
+    eventually(within, async || {
+        let lines = of(group);
+        let line = lines.iter().find(|line| line.contains(text)).cloned();
+        ensure!(line.is_some(), "no line with {text:?} among {lines:#?}");
+        Ok(line.unwrap_or_default())
+    })
+    .await
+}
+
+struct Kept;
+
+impl Write for Kept {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_str(&String::from_utf8_lossy(line));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Kept {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        Self
+    }
+}

@@ -1,0 +1,135 @@
+//! A topic that was deleted and created again under its name (C15).
+
+use handstamp::Notice;
+use handstamp::internal::progress::{self, TrackedPartition};
+use handstamp_tests::TestTopic;
+use uuid::Uuid;
+
+use crate::ledger::{Gate, ledger};
+use crate::running::Running;
+use crate::scene::{SOON, Scene, event, ids, refused, started};
+
+/// A worker that reads another topic beside the scene's.
+fn with_other(scene: &Scene, other: &TestTopic) -> Running {
+    let builder = scene.builder(scene.kafka()).state(Gate::open());
+    Running::start(builder.consume::<ledger>(scene.topic.name()).consume::<ledger>(other.name()))
+}
+
+async fn produce(topic: &TestTopic, ids: &[String]) {
+    // With a producer of its own: one that knew the old topic would take the new one for it.
+    let topic = TestTopic::named(&handstamp_tests::kafka_brokers(), topic.name());
+    topic.produce_all(ids.iter().map(|id| event(id).partition(0))).await;
+}
+
+async fn refusal(running: &mut Running) -> String {
+    let notice = running.next(SOON, |notice| refused(notice).is_some()).await;
+    refused(&notice).expect("it matched").1.to_owned()
+}
+
+fn is_done_on(notice: &Notice, topic: &TestTopic) -> bool {
+    matches!(notice, Notice::Done { position, .. } if &*position.topic == topic.name())
+}
+
+/// Both topic ids, in the order of the text: the row's, then the topic's.
+fn topic_ids(reason: &str) -> Vec<Uuid> {
+    let words = reason.split(|c: char| !c.is_ascii_hexdigit() && c != '-');
+    words.filter_map(|word| Uuid::parse_str(word).ok()).collect()
+}
+
+/// As `handstamp progress reset --to-start` does.
+async fn reset_to_start(scene: &Scene, actual: Uuid) {
+    let cluster: String = sqlx::query_scalar("SELECT DISTINCT cluster FROM handstamp.progress")
+        .fetch_one(scene.pool())
+        .await
+        .expect("there is a row");
+    let partition = TrackedPartition {
+        topic: scene.topic.name().into(),
+        partition: 0,
+        cluster: cluster.into(),
+        topic_id: actual,
+        incarnation: 1,
+    };
+    progress::reset(scene.pool(), "ledger", &partition, 0).await.expect("the progress can be reset");
+}
+
+/// Five events of the old topic are applied, then the topic is made anew with `new` events while no
+/// worker runs.
+async fn recreated_while_stopped(new: usize) {
+    let (scene, other) = (Scene::new(1).await, TestTopic::create(1).await);
+    scene.produce(0, ids("e", 0..5)).await;
+    let mut running = with_other(&scene, &other);
+    running.until_done(5).await;
+    running.stop().await.expect("a clean stop");
+    scene.until_at(0, 5).await;
+
+    scene.topic.recreate(1).await;
+    produce(&scene.topic, &ids("f", 0..new)).await;
+    let mut running = with_other(&scene, &other);
+    let reason = refusal(&mut running).await;
+    assert!(reason.contains("deleted and created again"), "{reason}");
+    assert!(reason.contains("`handstamp progress reset --to-start`"), "{reason}");
+    let ids_told = topic_ids(&reason);
+    assert!(ids_told.len() == 2 && ids_told[0] != ids_told[1], "{reason}");
+
+    produce(&other, &ids("other", 0..1)).await;
+    running.next(SOON, |notice| is_done_on(notice, &other)).await;
+    assert_eq!(scene.applied().await, [ids("e", 0..5), ids("other", 0..1)].concat());
+    assert_eq!(scene.progress(0).await, Some(5));
+
+    reset_to_start(&scene, ids_told[1]).await;
+    running.until_done(new).await;
+    scene.until_at(0, i64::try_from(new).expect("a few")).await;
+    running.stop().await.expect("a clean stop");
+    assert_eq!(scene.applied().await, [ids("e", 0..5), ids("f", 0..new), ids("other", 0..1)].concat());
+}
+
+#[tokio::test]
+async fn c15_topic_recreated_with_a_log_beyond_the_old_offset_is_refused_and_read_whole_after_a_reset() {
+    recreated_while_stopped(10).await;
+}
+
+#[tokio::test]
+async fn c15_topic_recreated_with_a_log_below_the_old_offset_is_refused_and_read_whole_after_a_reset() {
+    recreated_while_stopped(3).await;
+}
+
+/// The client itself would go on at its old position, and its committed offset would be taken.
+async fn recreated_while_running(refresh: &str, new: usize) {
+    let (scene, other) = (Scene::new(1).await, TestTopic::create(1).await);
+    scene.produce(0, ids("e", 0..5)).await;
+    let kafka = scene.kafka().property("topic.metadata.refresh.interval.ms", refresh);
+    let builder = scene.builder(kafka).state(Gate::open());
+    let builder = builder.consume::<ledger>(scene.topic.name()).consume::<ledger>(other.name());
+    let mut running = Running::start(builder);
+    running.until_done(5).await;
+    scene.until_at(0, 5).await;
+
+    scene.topic.recreate(1).await;
+    produce(&scene.topic, &ids("f", 0..new)).await;
+    let reason = refusal(&mut running).await;
+    assert!(reason.contains("deleted and created again"), "{reason}");
+    produce(&other, &ids("other", 0..1)).await;
+    running.next(SOON, |notice| is_done_on(notice, &other)).await;
+
+    reset_to_start(&scene, topic_ids(&reason)[1]).await;
+    running.next(SOON, |notice| started(notice) == Some((0, 0))).await;
+    scene.until_at(0, i64::try_from(new).expect("a few")).await;
+    running.stop().await.expect("a clean stop");
+    assert_eq!(scene.applied().await, [ids("e", 0..5), ids("f", 0..new), ids("other", 0..1)].concat());
+}
+
+#[tokio::test]
+async fn c15_topic_recreated_under_a_running_worker_is_refused_at_the_next_look() {
+    recreated_while_running("300000", 3).await;
+}
+
+#[tokio::test]
+async fn c15_topic_recreated_under_a_running_worker_whose_client_notices_is_refused() {
+    recreated_while_running("1000", 3).await;
+}
+
+/// Records beyond the old position are read until the next look, but nothing is skipped for good.
+#[tokio::test]
+async fn c15_topic_recreated_and_filled_beyond_the_old_position_is_read_whole_after_a_reset() {
+    recreated_while_running("300000", 10).await;
+}
