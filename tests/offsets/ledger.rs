@@ -1,14 +1,19 @@
 //! Handlers that write down each call in a table without a unique key, so that a second one shows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use handstamp::{EventId, Position, State, idempotent};
 use sqlx::PgConnection;
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 /// Holds handlers back until the test lets them through.
 #[derive(Clone, Debug)]
-pub struct Gate(Arc<Semaphore>);
+pub struct Gate {
+    permits: Arc<Semaphore>,
+    pause: Duration,
+}
 
 impl Gate {
     pub fn open() -> Self {
@@ -18,23 +23,31 @@ impl Gate {
     }
 
     pub fn shut() -> Self {
-        Self(Arc::new(Semaphore::new(0)))
+        Self { permits: Arc::new(Semaphore::new(0)), pause: Duration::ZERO }
+    }
+
+    /// Open, but each call takes a while.
+    pub fn slow() -> Self {
+        Self { pause: Duration::from_millis(15), ..Self::open() }
     }
 
     /// Lets `calls` through, now or later.
     pub fn admit(&self, calls: usize) {
-        self.0.add_permits(calls);
+        self.permits.add_permits(calls);
     }
 
     /// Lets everything through from now on.
     pub fn open_up(&self) {
-        self.0.close();
+        self.permits.close();
     }
 
     async fn pass(&self) {
         // A closed semaphore is an open gate.
-        if let Ok(permit) = self.0.acquire().await {
+        if let Ok(permit) = self.permits.acquire().await {
             permit.forget();
+        }
+        if !self.pause.is_zero() {
+            sleep(self.pause).await;
         }
     }
 }
@@ -48,6 +61,11 @@ pub async fn ledger(
 ) -> sqlx::Result<()> {
     gate.pass().await;
     write("ledger", &id, &position, conn).await
+}
+
+#[idempotent(consumer = "audit", key = header("event_id"))]
+pub async fn audit(EventId(id): EventId, position: Position, conn: &mut PgConnection) -> sqlx::Result<()> {
+    write("audit", &id, &position, conn).await
 }
 
 #[idempotent(consumer = "latecomer", key = header("event_id"), start_at = latest)]
@@ -68,7 +86,12 @@ pub async fn forgiving(
     write("forgiving", &id, &position, conn).await
 }
 
-async fn write(consumer: &str, id: &str, position: &Position, conn: &mut PgConnection) -> sqlx::Result<()> {
+pub async fn write(
+    consumer: &str,
+    id: &str,
+    position: &Position,
+    conn: &mut PgConnection,
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO effects (consumer, event_id, topic, partition, \"offset\") VALUES ($1, $2, $3, $4, $5)",
     )

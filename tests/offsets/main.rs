@@ -2,12 +2,18 @@
 
 mod ledger;
 mod log;
+mod member;
 mod running;
 mod scene;
 
 mod back_in_time;
+mod back_pressure;
 mod gaps;
+mod membership;
 mod off_log;
 mod partitions_added;
+mod rebalance;
+mod records;
 mod recreated;
 mod start;
+mod watermark;

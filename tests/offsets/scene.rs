@@ -6,6 +6,8 @@ use handstamp_tests::{Record, TestDatabase, TestTopic, eventually, kafka_brokers
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions};
 use rdkafka::client::DefaultClientContext;
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{FutureProducer, FutureRecord};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{PgPool, Postgres};
 
@@ -70,6 +72,17 @@ impl Scene {
     /// Writes events with these ids to a partition.
     pub async fn produce(&self, partition: i32, ids: impl IntoIterator<Item = String>) {
         self.topic.produce_all(ids.into_iter().map(|id| event(&id).partition(partition))).await;
+    }
+
+    /// Writes one event with a payload that other producers would refuse for its size.
+    pub async fn produce_large(&self, bytes: usize, id: &str) {
+        let producer: FutureProducer =
+            self.client().set("message.max.bytes", "10000000").create().expect("a producer can be made");
+        let payload = vec![b'x'; bytes];
+        let headers = OwnedHeaders::new().insert(Header { key: "event_id", value: Some(id) });
+        let record: FutureRecord<'_, [u8], [u8]> =
+            FutureRecord::to(self.topic.name()).partition(0).payload(&payload[..]).headers(headers);
+        producer.send(record, SOON).await.expect("the topic takes it");
     }
 
     pub fn pool(&self) -> &PgPool {

@@ -1,0 +1,164 @@
+//! Members that come and go: under every protocol nothing is lost, doubled or, on a clean leave, redelivered.
+
+use std::collections::BTreeSet;
+
+use anyhow::ensure;
+use handstamp::{Disposition, Kafka, Notice};
+use handstamp_tests::eventually;
+
+use crate::ledger::{Gate, ledger};
+use crate::running::Running;
+use crate::scene::{SOON, Scene, event, ids, started, until_started};
+
+const PARTITIONS: usize = 4;
+
+type Configure = fn(&Scene, &'static str) -> Kafka;
+
+fn range(scene: &Scene, _: &'static str) -> Kafka {
+    scene.kafka()
+}
+
+fn cooperative(scene: &Scene, _: &'static str) -> Kafka {
+    scene.kafka().property("partition.assignment.strategy", "cooperative-sticky")
+}
+
+fn with_static_ids(scene: &Scene, member: &'static str) -> Kafka {
+    scene.kafka().group_instance_id(member)
+}
+
+/// The broker has the timeouts here, and refuses them from clients.
+fn by_the_broker(scene: &Scene, _: &'static str) -> Kafka {
+    Kafka::new(&scene.brokers).property("group.protocol", "consumer")
+}
+
+struct Group {
+    scene: Scene,
+    configure: Configure,
+    written: usize,
+    heard: Vec<Notice>,
+}
+
+impl Group {
+    async fn new(configure: Configure) -> Self {
+        let scene = Scene::new(i32::try_from(PARTITIONS).expect("a few")).await;
+        Self { scene, configure, written: 0, heard: Vec::new() }
+    }
+
+    fn start(&self, member: &'static str) -> Running {
+        let kafka = (self.configure)(&self.scene, member);
+        let builder = self.scene.builder(kafka).state(Gate::slow());
+        Running::start(builder.consume::<ledger>(self.scene.topic.name()))
+    }
+
+    /// Some events for every partition, so that handlers are busy.
+    async fn produce(&mut self) {
+        let events = ids("e", self.written..self.written + 40 * PARTITIONS);
+        self.written += events.len();
+        let records = events
+            .iter()
+            .enumerate()
+            .map(|(number, id)| event(id).partition(i32::try_from(number % PARTITIONS).expect("a few")));
+        self.scene.topic.produce_all(records).await;
+    }
+
+    async fn leave(&mut self, mut member: Running) {
+        member.ask_to_stop();
+        member.ended().await.expect("a clean stop");
+        self.heard.extend_from_slice(member.heard());
+    }
+
+    async fn until_all_applied(&self) {
+        eventually(SOON, async || {
+            let distinct: BTreeSet<_> = self.scene.applied().await.into_iter().collect();
+            ensure!(distinct.len() == self.written, "{} of {}", distinct.len(), self.written);
+            Ok(())
+        })
+        .await;
+    }
+}
+
+/// Three members join and leave while the handlers of each are busy.
+async fn members_come_and_go(configure: Configure) -> Group {
+    let mut group = Group::new(configure).await;
+    group.produce().await;
+    let mut first = group.start("first");
+    until_started(&mut first, PARTITIONS).await;
+    let mut second = group.start("second");
+    until_started(&mut second, 2).await;
+    group.produce().await;
+    second.until_done(10).await;
+    group.leave(first).await;
+    until_started(&mut second, 2).await;
+    group.produce().await;
+    let mut third = group.start("third");
+    until_started(&mut third, 1).await;
+    third.until_done(10).await;
+    group.leave(second).await;
+    group.produce().await;
+    group.until_all_applied().await;
+    group.leave(third).await;
+    group
+}
+
+async fn nothing_is_lost_or_doubled(configure: Configure) {
+    let group = members_come_and_go(configure).await;
+    assert_eq!(group.scene.applied().await, ids("e", 0..group.written));
+}
+
+async fn nothing_is_redelivered(configure: Configure) {
+    let group = members_come_and_go(configure).await;
+    let other = group.heard.iter().filter(
+        |notice| matches!(notice, Notice::Done { disposition, .. } if *disposition != Disposition::Applied),
+    );
+    assert_eq!(other.collect::<Vec<_>>().len(), 0);
+}
+
+#[tokio::test]
+async fn range_loses_and_doubles_nothing() {
+    nothing_is_lost_or_doubled(range).await;
+}
+
+#[tokio::test]
+async fn range_redelivers_nothing_when_members_leave_in_good_order() {
+    nothing_is_redelivered(range).await;
+}
+
+#[tokio::test]
+async fn cooperative_sticky_loses_and_doubles_nothing() {
+    nothing_is_lost_or_doubled(cooperative).await;
+}
+
+#[tokio::test]
+async fn cooperative_sticky_redelivers_nothing_when_members_leave_in_good_order() {
+    nothing_is_redelivered(cooperative).await;
+}
+
+#[tokio::test]
+async fn static_ids_lose_and_double_nothing() {
+    nothing_is_lost_or_doubled(with_static_ids).await;
+}
+
+#[tokio::test]
+async fn consumer_protocol_loses_and_doubles_nothing() {
+    nothing_is_lost_or_doubled(by_the_broker).await;
+}
+
+#[tokio::test]
+async fn consumer_protocol_redelivers_nothing_when_members_leave_in_good_order() {
+    nothing_is_redelivered(by_the_broker).await;
+}
+
+/// A cooperative member keeps what it keeps: only what moves is interrupted.
+#[tokio::test]
+async fn cooperative_sticky_leaves_alone_what_does_not_move() {
+    let mut group = Group::new(cooperative).await;
+    let mut first = group.start("first");
+    until_started(&mut first, PARTITIONS).await;
+    let mut second = group.start("second");
+    until_started(&mut second, 2).await;
+    let ended = first.heard().iter().filter(|notice| matches!(notice, Notice::Ended { .. })).count();
+    let begun = first.heard().iter().filter_map(started).count();
+    assert_eq!((ended, begun), (2, PARTITIONS));
+    group.leave(second).await;
+    group.leave(first).await;
+}
