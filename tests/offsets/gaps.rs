@@ -83,7 +83,7 @@ async fn gaps_that_compaction_leaves_hold_nothing_up() {
     let scene = Scene::with(TestTopic::with(1, &compacting).await, TestDatabase::new().await).await;
     let keyed = |id: &String| event(id).key("the same").partition(0);
     scene.topic.produce_all(ids("old", 0..20).iter().map(keyed)).await;
-    eventually(Duration::from_secs(60), async || {
+    eventually(Duration::from_mins(1), async || {
         // Only a closed segment is compacted, and a new record closes it.
         scene.topic.produce_all(ids("new", 0..1).iter().map(keyed)).await;
         let left = scene.topic.read_all().await.len();

@@ -7,6 +7,7 @@ use anyhow::ensure;
 use handstamp_tests::eventually;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::KafkaResult;
+use rdkafka::topic_partition_list::TopicPartitionListElem;
 use rdkafka::{Offset, TopicPartitionList};
 
 use crate::scene::{SOON, Scene};
@@ -78,7 +79,7 @@ fn poll(consumer: &BaseConsumer, polling: &AtomicBool, partitions: &Mutex<Vec<i3
         // What it reads is nobody's concern, and a fenced member has only errors to give.
         let _read = consumer.poll(Duration::from_millis(20));
         let Ok(assigned) = consumer.assignment() else { continue };
-        let assigned = assigned.elements().iter().map(|element| element.partition()).collect();
+        let assigned = assigned.elements().iter().map(TopicPartitionListElem::partition).collect();
         *partitions.lock().unwrap_or_else(PoisonError::into_inner) = assigned;
     }
 }

@@ -110,7 +110,7 @@ async fn nothing_is_redelivered(configure: Configure) {
     let other = group.heard.iter().filter(
         |notice| matches!(notice, Notice::Done { disposition, .. } if *disposition != Disposition::Applied),
     );
-    assert_eq!(other.collect::<Vec<_>>().len(), 0);
+    assert_eq!(other.count(), 0);
 }
 
 #[tokio::test]
@@ -136,6 +136,11 @@ async fn cooperative_sticky_redelivers_nothing_when_members_leave_in_good_order(
 #[tokio::test]
 async fn static_ids_lose_and_double_nothing() {
     nothing_is_lost_or_doubled(with_static_ids).await;
+}
+
+#[tokio::test]
+async fn static_ids_redeliver_nothing_when_members_leave_in_good_order() {
+    nothing_is_redelivered(with_static_ids).await;
 }
 
 #[tokio::test]

@@ -137,7 +137,9 @@ impl Scene {
             self.client().create().expect("an admin client can be made");
         let options = AdminOptions::new().operation_timeout(Some(Duration::from_secs(30)));
         let deleted = admin.delete_groups(&[&self.group], &options).await.expect("the broker answers");
-        deleted.into_iter().for_each(|group| drop(group.expect("the group has no members")));
+        for group in deleted {
+            group.expect("the group has no members");
+        }
     }
 
     /// For clients of the test's own.

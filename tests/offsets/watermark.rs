@@ -90,7 +90,7 @@ async fn samples_of_a_run() -> Vec<Sample> {
     for partition in 0..PARTITIONS {
         scene.produce(partition, ids(&format!("p{partition}-"), 0..EACH)).await;
     }
-    let sampler = Sampler::start(&scene);
+    let looking = Sampler::start(&scene);
     let builder = scene.builder(scene.kafka()).state(Gate::slow()).consume::<ledger>(scene.topic.name());
     let mut running = Running::start(builder);
     running.until_done(EACH * usize::try_from(PARTITIONS).expect("a few")).await;
@@ -98,7 +98,7 @@ async fn samples_of_a_run() -> Vec<Sample> {
         scene.until_at(partition, i64::try_from(EACH).expect("a few")).await;
     }
     running.stop().await.expect("a clean stop");
-    let samples = sampler.stop();
+    let samples = looking.stop();
     let between = |next: i64| next > 0 && next < i64::try_from(EACH).expect("a few");
     let seen = samples.iter().filter(|sample| between(sample.committed) && between(sample.stored)).count();
     assert!(seen > 20, "only {seen} of {} samples were taken while it ran", samples.len());
