@@ -52,7 +52,7 @@ impl Running {
                 Ok(None) => {
                     panic!("the worker ended: {:?}; before: {:#?}", (&mut self.run).await, self.last())
                 }
-                Err(_) => panic!("not told within {limit:?}, but: {:#?}", self.last()),
+                Err(elapsed) => panic!("not told within {limit:?} ({elapsed}), but: {:#?}", self.last()),
             }
         }
     }

@@ -132,7 +132,7 @@ impl World {
                 }
             }
             Happens::Deadline(partition) => {
-                self.shell.feed(Event::DrainDeadline { tps: vec![tp(partition)] })
+                self.shell.feed(Event::DrainDeadline { tps: vec![tp(partition)] });
             }
             Happens::Lost(partition) => {
                 self.models.remove(&tp(partition));
