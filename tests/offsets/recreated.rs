@@ -67,7 +67,8 @@ async fn recreated_while_stopped(new: usize) {
     let mut running = with_other(&scene, &other);
     let reason = refusal(&mut running).await;
     assert!(reason.contains("deleted and created again"), "{reason}");
-    assert!(reason.contains("`handstamp progress reset --to-start`"), "{reason}");
+    let command = format!("`handstamp progress reset ledger --topic {} --to-start`", scene.topic.name());
+    assert!(reason.contains(&command), "{reason}");
     let ids_told = topic_ids(&reason);
     assert!(ids_told.len() == 2 && ids_told[0] != ids_told[1], "{reason}");
 

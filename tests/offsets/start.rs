@@ -50,7 +50,8 @@ async fn offset_and_row_start_at_the_row_when_it_is_lower_and_the_operator_is_to
     let mut running = Running::start(scene.worker());
     assert_eq!(start_of(&mut running, 0).await, 2);
     let note = log::says(&scene.group, "Kafka's offset 5 is ahead of `ledger`'s progress 2", SOON).await;
-    assert!(note.contains("starting at 2") && note.contains("`handstamp progress reset --to 5`"), "{note}");
+    let command = format!("`handstamp progress reset ledger --topic {} --partition 0 --to 5`", scene.topic.name());
+    assert!(note.contains("starting at 2") && note.contains(&command), "{note}");
     running.until_done(3).await;
     scene.until_at(0, 5).await;
     assert_eq!(scene.applied().await, ids("e", 0..5));
@@ -129,8 +130,10 @@ async fn offset_without_any_progress_is_refused_until_an_operator_says_where_to_
     scene.topic.commit_offset(&scene.group, 0, 3).await;
     let mut running = Running::start(scene.worker());
     let reason = refusal_of(&mut running, 0).await;
-    assert!(reason.contains("`handstamp progress adopt` to go on at 3"), "{reason}");
-    assert!(reason.contains("`handstamp progress reset --to-start`"), "{reason}");
+    let topic = scene.topic.name();
+    let adopt_it = format!("`handstamp progress adopt ledger --topic {topic}` to go on at 3");
+    let reset_it = format!("`handstamp progress reset ledger --topic {topic} --to-start`");
+    assert!(reason.contains(&adopt_it) && reason.contains(&reset_it), "{reason}");
     assert_eq!(scene.applied().await, ids("e", 0..0));
 
     adopt(&scene, 3).await;
