@@ -2,6 +2,7 @@
 //! an effect applied twice is seen.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use handstamp::migrate;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -10,6 +11,9 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, Po
 use uuid::Uuid;
 
 pub const POOL: u32 = 4;
+
+/// How long a test waits for what must happen before it fails.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 const TABLES: &str = "CREATE TABLE effect (event text NOT NULL);
     CREATE TABLE parent (id integer PRIMARY KEY);

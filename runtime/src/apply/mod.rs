@@ -46,12 +46,11 @@ pub enum Disposition {
 /// letter, and the result is `Ok(Parked)`. The first call registers the consumer.
 ///
 /// ```no_run
-/// # use handstamp::{Json, Message, idempotent};
-/// # async fn receive<H>(pool: &sqlx::PgPool, body: &[u8]) -> Result<(), handstamp::Failure>
-/// # where H: handstamp::Handler<Access = sqlx::PgConnection, Arguments = ()> {
-/// # type credit = ();
-/// let message = Message::builder().header("event_id", "evt-1").payload(body).build();
-/// let disposition = handstamp::apply::<H>(pool, &message).await?;
+/// # use handstamp::{Failure, Handler, Message};
+/// # async fn receive<credit>(pool: &sqlx::PgPool, id: &str, body: &[u8]) -> Result<(), Failure>
+/// # where credit: Handler<Arguments = (), Access = sqlx::PgConnection> {
+/// let message = Message::builder().header("event_id", id).payload(body).build();
+/// let disposition = handstamp::apply::<credit>(pool, &message).await?;
 /// # Ok(()) }
 /// ```
 ///

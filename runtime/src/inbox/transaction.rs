@@ -77,9 +77,8 @@ impl<DB: Store> Transaction<DB> {
             return Ok(());
         };
         let kind = match Class::of_sqlx(&error) {
-            _ if outcome_is_open(&error) => FailureKind::Unknown,
-            Some(class) => class.kind,
-            None => FailureKind::Handler,
+            Some(class) if !outcome_is_open(&error) => class.kind,
+            _ => FailureKind::Unknown,
         };
         Err(Failure::at(kind, "committing", error))
     }

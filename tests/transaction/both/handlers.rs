@@ -4,8 +4,10 @@ use handstamp::{Access, BoxError, EventId, Handler, Json, KeySource, Message, Op
 use serde::Deserialize;
 use sqlx::Connection as _;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::Connection;
+use crate::database::PATIENCE;
 
 #[derive(Debug, Deserialize)]
 pub struct Deposit {
@@ -26,7 +28,8 @@ impl Gate {
     }
 
     pub async fn wait_until_entered(&self) {
-        self.entered.acquire().await.expect("it is open").forget();
+        let entered = timeout(PATIENCE, self.entered.acquire()).await;
+        entered.expect("a handler enters the gate").expect("it is open").forget();
     }
 
     pub fn open(&self) {

@@ -4,27 +4,34 @@ use handstamp::internal::{Registered, Task};
 use handstamp::{Disposition, Failure, FailureKind, apply};
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::handlers::{Credits, Gate, Waits};
 use super::{Store, effects, execute, keys, new_database};
-use crate::database::{Database, server};
+use crate::database::{Database, PATIENCE, server};
 use crate::link::{Cut, Link};
 use crate::messages::{Assigned, kind, message, message_at};
 
 /// Waits until a transaction of the inbox waits for a lock, and returns its backend's process id.
 async fn blocked(database: &Database<Store>) -> i32 {
-    loop {
-        let waiting: Option<i32> = sqlx::query_scalar(
-            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        )
-        .fetch_optional(&database.pool)
-        .await
-        .unwrap();
-        match waiting {
-            Some(pid) => return pid,
-            None => tokio::task::yield_now().await,
+    blocked_beside(database, 0).await
+}
+
+/// The same of another backend than this one.
+async fn blocked_beside(database: &Database<Store>, backend: i32) -> i32 {
+    let look = async {
+        loop {
+            let waiting = sqlx::query_scalar(
+                "SELECT pid FROM pg_stat_activity
+                 WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> $1",
+            );
+            if let Some(pid) = waiting.bind(backend).fetch_optional(&database.pool).await.unwrap() {
+                return pid;
+            }
+            tokio::task::yield_now().await;
         }
-    }
+    };
+    timeout(PATIENCE, look).await.expect("a backend waits for a lock")
 }
 
 /// A transaction of somebody else's that holds what its statement locks.
@@ -145,8 +152,10 @@ async fn a_link_that_falls_silent_holds_nobody_for_ever() {
     let pool = database.pool_as(|options| link.route(options)).await;
     apply::<Credits>(&pool, &message("warm-up")).await.unwrap();
     link.cut(Cut::Silent(b"BEGIN"));
-    assert_eq!(kind(apply::<Credits>(&pool, &message("evt-1")).await), FailureKind::Environment);
-    assert_eq!(apply::<Credits>(&pool, &message("evt-1")).await.unwrap(), Disposition::Applied);
+    let event = message("evt-1");
+    let failed = timeout(PATIENCE, apply::<Credits>(&pool, &event)).await.expect("it does not hang");
+    assert_eq!(kind(failed), FailureKind::Environment);
+    assert_eq!(apply::<Credits>(&pool, &event).await.unwrap(), Disposition::Applied);
 }
 
 #[tokio::test]
@@ -197,9 +206,7 @@ async fn a_message_is_not_applied_while_it_is_parked() {
         let zombie = blocked(&database).await;
         let run = assigned.run(&credits, &message);
         let release = async {
-            while blocked_beside(&database, zombie).await == 0 {
-                tokio::task::yield_now().await;
-            }
+            blocked_beside(&database, zombie).await;
             holder.close().await.unwrap();
         };
         tokio::join!(run, release).0
@@ -209,17 +216,6 @@ async fn a_message_is_not_applied_while_it_is_parked() {
     assert_eq!(kind(applied), FailureKind::Environment);
     assert_eq!(assigned.run(&credits, &message).await.unwrap(), Disposition::AlreadyParked);
     assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
-}
-
-async fn blocked_beside(database: &Database<Store>, backend: i32) -> i64 {
-    sqlx::query_scalar(
-        "SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> $1",
-    )
-    .bind(backend)
-    .fetch_one(&database.pool)
-    .await
-    .unwrap()
 }
 
 #[tokio::test]
