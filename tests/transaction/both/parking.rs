@@ -152,7 +152,9 @@ async fn a_handler_that_commits_and_begins_again_is_caught_and_its_message_liste
 async fn a_handler_that_rolls_back_by_itself_is_caught_and_nothing_is_lost() {
     let (database, assigned) = ends_its_transaction(&Registered::<RollsBack>::new(&())).await;
     assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
-    assert_eq!(assigned.progress().await.next, 0);
+    let again = assigned.run(&Registered::<RollsBack>::new(&()), &message_at("evt-1", 0)).await;
+    assert_eq!(kind(again), FailureKind::TransactionEnded);
+    assert_eq!(letters(&database).await.len(), 1);
 }
 
 #[tokio::test]

@@ -24,15 +24,21 @@ async fn consumers_are_numbered_from_one_without_gaps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn racing_registrations_agree() {
+async fn racing_registrations_get_numbers_of_their_own() {
     let database = new_database().await;
-    let racers = (0..8).map(|_| {
+    let racers = (0..16).map(|racer| {
         let pool = database.pool.clone();
-        tokio::spawn(async move { consumers::register(&pool, &CREDITS).await.unwrap() })
+        let name = format!("consumer-{}", racer % 8);
+        tokio::spawn(async move {
+            let registration = Registration { name: &name, handler: &name, ..CREDITS };
+            consumers::register(&pool, &registration).await.unwrap()
+        })
     });
+    let mut numbers = std::collections::BTreeSet::new();
     for racer in racers.collect::<Vec<_>>() {
-        assert_eq!(racer.await.unwrap(), ConsumerId(1));
+        numbers.insert(racer.await.unwrap());
     }
+    assert_eq!(numbers, (1..=8).map(ConsumerId).collect());
 }
 
 #[tokio::test]
