@@ -45,6 +45,8 @@ impl Relay {
         if kafka.get("message.max.bytes").is_none() {
             config.set("message.max.bytes", "8388608");
         }
+        // By default a missing topic is waited for so long that a batch runs out of time without a reason.
+        config.set("topic.metadata.propagation.max.ms", "1000");
         let producer = config
             .create_with_context(Quiet)
             .map_err(|error: KafkaError| KafkaConfigError::Refused(error.to_string()))?;
