@@ -2,6 +2,7 @@
 
 use anyhow::ensure;
 use handstamp::Disposition::{Applied, Duplicate};
+use handstamp::Message;
 use handstamp_tests::{Running, eventually};
 
 use crate::credit::credit;
@@ -71,6 +72,19 @@ async fn of_two_consumers_racing_on_one_message_the_second_waits_and_then_skips(
     one.stop().await.expect("a good end");
     two.stop().await.expect("a good end");
     assert_eq!(done, [Applied, Duplicate]);
+    assert_eq!(scene.effects().await, ["evt-1"]);
+}
+
+#[tokio::test]
+async fn what_was_applied_from_elsewhere_is_skipped_by_the_worker() {
+    let scene = Scene::new(1).await;
+    let message = Message::builder().header("event_id", "evt-1").payload("{}").build();
+    let applied = handstamp::apply::<credit>(scene.database.pool(), &message).await;
+    assert_eq!(applied.expect("the database answers"), Applied);
+    scene.topic.produce(event("evt-1")).await;
+    let mut worker = Running::start(scene.worker().consume::<credit>(scene.topic.name()));
+    assert_eq!(worker.until_done(1).await[0].1, Duplicate);
+    worker.stop().await.expect("a good end");
     assert_eq!(scene.effects().await, ["evt-1"]);
 }
 

@@ -8,6 +8,7 @@ use handstamp_tests::Running;
 use sqlx::Postgres;
 
 use crate::credit::write_effect;
+use crate::logs::Logs;
 use crate::scene::{SOON, Scene, event};
 
 /// Writes, and then goes wrong in the way that the event is called.
@@ -117,7 +118,7 @@ async fn a_handler_that_rolls_back_by_itself_stops_its_consumer_and_the_message_
 
 #[tokio::test]
 async fn the_first_failure_is_logged_with_its_cause_and_repeats_are_not() {
-    let logs = crate::logs::Logs::capture();
+    let logs = Logs::capture();
     let scene = Scene::new(2).await;
     let records = [event("fails").partition(0), event("fails").partition(1)];
     scene.topic.produce_all(records).await;

@@ -2,7 +2,7 @@
 
 use handstamp::Disposition::Applied;
 use handstamp::Worker;
-use handstamp_tests::{Running, TestDatabase, unique};
+use handstamp_tests::{Record, Running, TestDatabase, unique};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool, Postgres};
@@ -22,7 +22,7 @@ async fn c20_a_role_that_may_not_create_anything_consumes_with_the_printed_grant
     execute(pool, format!("CREATE ROLE {role} LOGIN; GRANT INSERT, SELECT ON effects TO {role}; GRANT USAGE ON effects_id_seq TO {role}")).await;
     execute(pool, handstamp::migration_sql::<Postgres>(&role)).await;
     let app = PgPoolOptions::new().connect_lazy_with(scene.database.options().username(&role));
-    scene.topic.produce_all([event("evt-1"), handstamp_tests::Record::new("no key")]).await;
+    scene.topic.produce_all([event("evt-1"), Record::new("no key")]).await;
     let worker = Worker::builder(app.clone()).kafka(scene.kafka()).group(&*scene.group);
     let mut worker = Running::start(worker.consume::<credit>(scene.topic.name()));
     worker.until_done(2).await;

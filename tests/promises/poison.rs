@@ -8,7 +8,8 @@ use handstamp_tests::{Record, Running, TestTopic, eventually, kafka_brokers};
 use sqlx::PgConnection;
 
 use crate::credit::{credit, write_effect};
-use crate::scene::{SOON, Scene, count, event, events};
+use crate::logs::Logs;
+use crate::scene::{SOON, Scene, count, event, event_id, events};
 
 const NOT_TEXT: &[u8] = b"\xc3\x28";
 
@@ -63,6 +64,18 @@ async fn a_dead_letter_is_copied_whole_to_the_dlq_topic() {
         .header("handstamp_partition", "0")
         .header("handstamp_offset", "0");
     assert_eq!(copies.read_all().await, [told]);
+}
+
+#[tokio::test]
+async fn a_missing_dlq_topic_is_told_and_stops_nothing() {
+    let logs = Logs::capture();
+    let scene = Scene::new(1).await;
+    scene.topic.produce_all([Record::new("no key"), event("evt-1")]).await;
+    let mut worker = Running::start(scene.worker().copy_dead_letters().consume::<credit>(scene.topic.name()));
+    worker.until_committed(0, 2).await;
+    logs.wait_for(&format!("topic `{}.dlq` does not exist: create it", scene.topic.name())).await;
+    worker.stop().await.expect("a good end");
+    assert_eq!((scene.effects().await.len(), scene.dead_letters().await.len()), (1, 1));
 }
 
 /// Takes all headers.
@@ -157,7 +170,7 @@ async fn one_hundred_poison_messages_do_not_stop_the_rest() {
     assert_eq!((count(&done, Applied), count(&done, Parked)), (100, 100));
     let mut effects = scene.effects().await;
     effects.sort();
-    let mut good: Vec<_> = (0..100).map(crate::scene::event_id).collect();
+    let mut good: Vec<_> = (0..100).map(event_id).collect();
     good.sort();
     assert_eq!(effects, good);
     let mut reasons: Vec<_> = scene.dead_letters().await.into_iter().map(|letter| letter.reason).collect();

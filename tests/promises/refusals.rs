@@ -4,15 +4,15 @@ use std::future::pending;
 use std::str::FromStr;
 use std::time::Duration;
 
-use handstamp::{Builder, EventId, Kafka, Worker, idempotent};
-use handstamp_tests::{TestDatabase, kafka_brokers, unique};
+use handstamp::{Builder, EventId, Kafka, Notice, Worker, idempotent};
+use handstamp_tests::{Running, TestDatabase, kafka_brokers, unique};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgConnection, Postgres};
 use tokio::time::timeout;
 
 use crate::credit::{credit, write_effect};
 use crate::logs::Logs;
-use crate::scene::Scene;
+use crate::scene::{SOON, Scene};
 
 /// Another handler that says it is `credits`.
 #[idempotent(consumer = "credits", key = header("event_id"))]
@@ -124,8 +124,8 @@ async fn c23_two_handlers_of_one_name_in_one_worker_are_both_named() {
 #[tokio::test]
 async fn c23_another_program_that_takes_a_consumers_name_is_refused_with_both_owners_named() {
     let scene = Scene::new(1).await;
-    let mut owner = handstamp_tests::Running::start(scene.worker().consume::<credit>(scene.topic.name()));
-    owner.next(crate::scene::SOON, |notice| matches!(notice, handstamp::Notice::Started { .. })).await;
+    let mut owner = Running::start(scene.worker().consume::<credit>(scene.topic.name()));
+    owner.next(SOON, |notice| matches!(notice, Notice::Started { .. })).await;
     let other = scene.worker().group(unique("group")).consume::<impostor>(scene.topic.name());
     let refusal = refusal(other).await;
     owner.stop().await.expect("a good end");
@@ -147,8 +147,8 @@ async fn the_start_says_in_a_few_lines_what_matters() {
     let logs = Logs::capture();
     let scene = Scene::new(1).await;
     let worker = scene.worker().copy_dead_letters().consume::<credit>(scene.topic.name());
-    let mut worker = handstamp_tests::Running::start(worker);
-    worker.next(crate::scene::SOON, |notice| matches!(notice, handstamp::Notice::Started { .. })).await;
+    let mut worker = Running::start(worker);
+    worker.next(SOON, |notice| matches!(notice, Notice::Started { .. })).await;
     worker.stop().await.expect("a good end");
     let lines = logs.with("");
     let start: Vec<_> = lines.iter().take_while(|line| !line.contains("reading")).collect();

@@ -17,7 +17,7 @@ async fn a_frozen_process_and_the_new_owner_of_its_message_apply_it_once() {
     let scene = Scene::new(1).await;
     let mut gate = Gate::close(&scene).await;
     scene.topic.produce(gated("evt-1")).await;
-    let mut zombie = scene.process(&[]);
+    let zombie = scene.process(&[]);
     gate.wait_for_handlers(1).await;
     zombie.signal(Signal::Freeze);
     let mut heir = Running::start(scene.worker().consume::<credit>(scene.topic.name()));
@@ -26,9 +26,8 @@ async fn a_frozen_process_and_the_new_owner_of_its_message_apply_it_once() {
     zombie.signal(Signal::Thaw);
     // Applied if the zombie hears that it was given up before it hears from the gate, else a duplicate.
     heir.until_done(1).await;
-    zombie.signal(Signal::Terminate);
-    assert!(zombie.wait(SOON).await.success(), "{}", zombie.output());
     heir.stop().await.expect("a good end");
+    zombie.wait_for_line("from offset 1", SOON).await;
     assert_eq!(scene.effects().await, ["evt-1"]);
 }
 
@@ -37,7 +36,7 @@ async fn a_frozen_process_that_lost_its_transaction_applies_nothing_after_the_ne
     let scene = Scene::new(1).await;
     let mut gate = Gate::close(&scene).await;
     scene.topic.produce(gated("evt-1")).await;
-    let mut zombie = scene.process(&[]);
+    let zombie = scene.process(&[]);
     gate.wait_for_handlers(1).await;
     zombie.signal(Signal::Freeze);
     let mut heir = Running::start(scene.worker().consume::<credit>(scene.topic.name()));
@@ -53,9 +52,8 @@ async fn a_frozen_process_that_lost_its_transaction_applies_nothing_after_the_ne
     gate.open().await;
     assert_eq!(heir.until_done(1).await[0].1, Applied);
     zombie.signal(Signal::Thaw);
-    zombie.signal(Signal::Terminate);
-    assert!(zombie.wait(SOON).await.success(), "{}", zombie.output());
     heir.stop().await.expect("a good end");
+    zombie.wait_for_line("from offset 1", SOON).await;
     assert_eq!(scene.effects().await, ["evt-1"]);
 }
 
