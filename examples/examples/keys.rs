@@ -1,6 +1,4 @@
-//! What makes two messages the same event: every handler says it for itself.
-//!
-//! Needs nothing installed: `cargo run --example keys`
+//! What makes two messages the same event: every handler says. `cargo run --example keys`
 
 use handstamp::{Message, idempotent};
 use sqlx::SqliteConnection;
