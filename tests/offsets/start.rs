@@ -50,7 +50,8 @@ async fn offset_and_row_start_at_the_row_when_it_is_lower_and_the_operator_is_to
     let mut running = Running::start(scene.worker());
     assert_eq!(start_of(&mut running, 0).await, 2);
     let note = log::says(&scene.group, "Kafka's offset 5 is ahead of `ledger`'s progress 2", SOON).await;
-    let command = format!("`handstamp progress reset ledger --topic {} --partition 0 --to 5`", scene.topic.name());
+    let command =
+        format!("`handstamp progress reset ledger --topic {} --partition 0 --to 5`", scene.topic.name());
     assert!(note.contains("starting at 2") && note.contains(&command), "{note}");
     running.until_done(3).await;
     scene.until_at(0, 5).await;

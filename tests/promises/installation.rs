@@ -46,7 +46,7 @@ async fn c20_migrating_as_a_role_that_may_not_names_the_right_and_the_role() {
     execute(database.pool(), format!("DROP ROLE {role}")).await;
     let refused = refused.expect_err("it may not create").to_string();
     assert!(refused.contains("CREATE") && refused.contains(&role), "{refused}");
-    assert!(refused.contains("handstamp migrate --sql"), "{refused}");
+    assert!(refused.contains("handstamp migrate --print"), "{refused}");
 }
 
 /// The migrations of an application that uses the same database.

@@ -1,11 +1,14 @@
 //! A member that the group has given up on, and that goes on all the same.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::ensure;
 use handstamp::Disposition::{Applied, Duplicate};
-use handstamp::Notice;
+use handstamp::{Notice, Worker};
 use handstamp_tests::{Running, Signal, eventually};
+use sqlx::postgres::PgPoolOptions;
+use tokio::runtime::{EnterGuard, Runtime};
 
 use crate::credit::credit;
 use crate::delivery::wait_until_claim_is_blocked;
@@ -61,17 +64,22 @@ async fn a_frozen_process_that_lost_its_transaction_applies_nothing_after_the_ne
 async fn a_member_evicted_by_max_poll_interval_finishes_late_and_the_new_owner_skips() {
     let scene = Scene::new(2).await;
     let mut gate = Gate::close(&scene).await;
+    scene.topic.produce(gated("late").partition(0)).await;
     let stall = Stall::default();
     let kafka = scene.kafka().property("max.poll.interval.ms", "3000");
     let stalled = Arc::clone(&stall.0);
-    let zombie = scene.worker().kafka(kafka).observe(move |notice| {
+    // On threads and connections of its own: what stalls it must not stall the test.
+    let own_threads = own_threads();
+    let threads = own_threads.enter();
+    let pool = PgPoolOptions::new().connect_lazy_with(scene.database.options());
+    let zombie = Worker::builder(pool).kafka(kafka).group(&*scene.group).observe(move |notice| {
         // Nothing takes what the poll thread hands over any more, so that it stops polling.
         if matches!(notice, Notice::Done { position, .. } if position.partition == 1) {
             stalled.wait();
         }
     });
-    scene.topic.produce(gated("late").partition(0)).await;
     let mut zombie = Running::start(zombie.consume::<credit>(scene.topic.name()));
+    drop(threads);
     gate.wait_for_handlers(1).await;
     scene.topic.produce(event("evt-0").partition(1)).await;
     eventually(SOON, async || {
@@ -99,10 +107,43 @@ async fn a_member_evicted_by_max_poll_interval_finishes_late_and_the_new_owner_s
     let first = zombie.next(SOON, late).await;
     heir.stop().await.expect("a good end");
     zombie.stop().await.expect("a good end");
+    drop(own_threads);
     assert!(matches!(first, Notice::Done { disposition: Applied, .. }), "{first:?}");
     assert!(matches!(second, Notice::Done { disposition: Duplicate, .. }), "{second:?}");
     let effects = scene.effects().await;
     assert_eq!(effects.iter().filter(|event| *event == "late").count(), 1);
+}
+
+/// A runtime whose connections are served even while a task blocks one of its threads: a thread that
+/// blocks may be the one that waited for all input, and only one that is busy takes over from it.
+fn own_threads() -> OwnThreads {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(4).event_interval(1).enable_all().build();
+    let runtime = runtime.expect("threads can be started");
+    runtime.spawn(async {
+        loop {
+            std::thread::sleep(Duration::from_millis(1));
+            tokio::task::yield_now().await;
+        }
+    });
+    OwnThreads(Some(runtime))
+}
+
+/// A runtime cannot end inside another: this one is left behind when the test ends.
+struct OwnThreads(Option<Runtime>);
+
+impl OwnThreads {
+    fn enter(&self) -> EnterGuard<'_> {
+        self.0.as_ref().expect("it runs until it is dropped").enter()
+    }
+}
+
+impl Drop for OwnThreads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// Holds up a thread until the test ends it, or ends itself.
