@@ -12,8 +12,6 @@ use crate::scene::{Scene, ids, until_started};
 
 const RECORDS: usize = 20_000;
 const PARTITIONS: usize = 4;
-/// All of them are 200 MB; what may be held is 32 MiB, and half of that in the client.
-const BYTES: usize = 10_000;
 const MAX_POLL: Duration = Duration::from_secs(3);
 
 /// Memory of this process that is in use, in bytes.
@@ -23,13 +21,13 @@ fn resident() -> usize {
     pages.expect("pages are a number") * 4_096
 }
 
-/// A worker whose handlers have waited for longer than `max.poll.interval.ms` while 200 MB were there to
-/// be read; the memory it took meanwhile.
-async fn overwhelmed(scene: &Scene, gate: &Gate) -> (Running, usize) {
+/// A worker whose handlers have waited for longer than `max.poll.interval.ms` while records of this size
+/// were there to be read; the memory it took meanwhile.
+async fn overwhelmed(scene: &Scene, gate: &Gate, bytes: usize) -> (Running, usize) {
     for some in ids("e", 0..RECORDS).chunks(1_000) {
         let records = some.iter().enumerate().map(|(number, id)| {
             let partition = i32::try_from(number % PARTITIONS).expect("a few");
-            Record::new(vec![b'x'; BYTES]).header("event_id", id.as_bytes()).partition(partition)
+            Record::new(vec![b'x'; bytes]).header("event_id", id.as_bytes()).partition(partition)
         });
         scene.topic.produce_all(records).await;
     }
@@ -51,7 +49,8 @@ fn scene() -> impl Future<Output = Scene> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn handlers_that_wait_fill_no_memory_and_lose_no_partition() {
     let (scene, gate) = (scene().await, Gate::shut());
-    let (mut running, taken) = overwhelmed(&scene, &gate).await;
+    // 200 MB; what may be held is 32 MiB, and half of that in the client.
+    let (mut running, taken) = overwhelmed(&scene, &gate, 10_000).await;
     assert!(taken < 100 << 20, "{} MiB were taken", taken >> 20);
     let ended = running.heard().iter().filter(|notice| matches!(notice, Notice::Ended { .. })).count();
     assert_eq!(ended, 0);
@@ -62,7 +61,7 @@ async fn handlers_that_wait_fill_no_memory_and_lose_no_partition() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_that_had_to_wait_are_all_applied_once_and_in_order() {
     let (scene, gate) = (scene().await, Gate::shut());
-    let (mut running, _) = overwhelmed(&scene, &gate).await;
+    let (mut running, _) = overwhelmed(&scene, &gate, 100).await;
     gate.open_up();
     running.until_done(RECORDS).await;
     running.stop().await.expect("a clean stop");

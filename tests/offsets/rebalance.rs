@@ -86,15 +86,13 @@ async fn members_come_and_go(configure: Configure) -> Group {
     let mut second = group.start("second");
     until_started(&mut second, 2).await;
     group.produce().await;
-    second.until_done(10).await;
     group.leave(first).await;
     until_started(&mut second, 2).await;
     group.produce().await;
     let mut third = group.start("third");
     until_started(&mut third, 1).await;
-    third.until_done(10).await;
-    group.leave(second).await;
     group.produce().await;
+    group.leave(second).await;
     group.until_all_applied().await;
     group.leave(third).await;
     group
