@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use handstamp::Disposition;
-use handstamp_tests::{PrivatePostgres, TestDatabase, TestTopic};
+use handstamp_tests::{PrivatePostgres, Running, TestDatabase, TestTopic};
 
 use crate::log;
-use crate::running::Running;
 use crate::scene::{SOON, Scene, ids, started, until_started};
 
 /// Partition 0 has traffic after the restore, partition 1 rests: both must be noticed.

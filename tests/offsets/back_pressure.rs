@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use handstamp::Notice;
-use handstamp_tests::Record;
+use handstamp_tests::{Record, Running};
 use tokio::time::sleep;
 
 use crate::ledger::{Gate, ledger};
-use crate::running::Running;
 use crate::scene::{Scene, ids, until_started};
 
 const RECORDS: usize = 20_000;

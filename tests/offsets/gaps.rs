@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use handstamp_tests::{TestDatabase, TestTopic, eventually, unique};
+use handstamp_tests::{Running, TestDatabase, TestTopic, eventually, unique};
 use rdkafka::ClientConfig;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use tokio::task::spawn_blocking;
 
-use crate::running::Running;
 use crate::scene::{SOON, Scene, event, ids};
 
 /// Writes the events to partition 0 in one transaction.

@@ -3,7 +3,6 @@
 mod ledger;
 mod log;
 mod member;
-mod running;
 mod scene;
 
 mod back_in_time;

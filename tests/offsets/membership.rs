@@ -2,10 +2,11 @@
 
 use handstamp::Notice;
 
+use handstamp_tests::Running;
+
 use crate::ledger::{Gate, ledger};
 use crate::log;
 use crate::member::Member;
-use crate::running::Running;
 use crate::scene::{SOON, Scene, ids, until_started};
 
 #[tokio::test]

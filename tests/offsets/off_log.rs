@@ -1,11 +1,10 @@
 //! An offset that is not in the log any more, or not yet (C18).
 
 use handstamp::Notice;
-use handstamp_tests::Record;
+use handstamp_tests::{Record, Running};
 
 use crate::ledger::{Gate, forgiving, ledger};
 use crate::log;
-use crate::running::Running;
 use crate::scene::{SOON, Scene, event, ids, refused, started, until_started};
 
 /// Two partitions with five events each, all applied by the worker that `run` makes, which has stopped.

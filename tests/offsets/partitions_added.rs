@@ -1,8 +1,9 @@
 //! Partitions added to a topic that is being read (C16).
 
+use handstamp_tests::Running;
+
 use crate::ledger::latecomer;
 use crate::log;
-use crate::running::Running;
 use crate::scene::{SOON, Scene, ids, until_started};
 
 /// A producer knows of them before the consumer does, and what it writes then is easily lost: with

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use anyhow::ensure;
 use handstamp::{Disposition, Kafka, Notice};
-use handstamp_tests::eventually;
+use handstamp_tests::{Running, eventually};
 
 use crate::ledger::{Gate, ledger};
-use crate::running::Running;
 use crate::scene::{SOON, Scene, event, ids, started, until_started};
 
 const PARTITIONS: usize = 4;

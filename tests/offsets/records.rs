@@ -1,12 +1,11 @@
 //! Records of every kind that a topic may hold.
 
 use handstamp::{Disposition, Handler, Json, Payload, Position, idempotent};
-use handstamp_tests::{Record, TestDatabase, TestTopic};
+use handstamp_tests::{Record, Running, TestDatabase, TestTopic};
 use serde::Deserialize;
 use sqlx::PgConnection;
 
 use crate::ledger::write;
-use crate::running::Running;
 use crate::scene::{Scene, event, ids};
 
 /// A change event as Debezium writes it.

@@ -2,11 +2,10 @@
 
 use handstamp::Notice;
 use handstamp::internal::progress::{self, TrackedPartition};
-use handstamp_tests::TestTopic;
+use handstamp_tests::{Running, TestTopic};
 use uuid::Uuid;
 
 use crate::ledger::{Gate, ledger};
-use crate::running::Running;
 use crate::scene::{SOON, Scene, event, ids, refused, started};
 
 /// A worker that reads another topic beside the scene's.

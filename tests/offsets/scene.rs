@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use handstamp::{Builder, Kafka, Notice, Worker};
-use handstamp_tests::{Record, TestDatabase, TestTopic, eventually, kafka_brokers, unique};
+use handstamp_tests::{Record, Running, TestDatabase, TestTopic, eventually, kafka_brokers, unique};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions};
 use rdkafka::client::DefaultClientContext;
@@ -13,7 +13,6 @@ use sqlx::{PgPool, Postgres};
 
 use crate::ledger::{Gate, ledger};
 use crate::log;
-use crate::running::Running;
 
 /// How long anything may take that takes a moment on an idle machine.
 pub const SOON: Duration = Duration::from_secs(30);

@@ -1,11 +1,11 @@
 //! Design §5's table of start offsets, row by row.
 
 use handstamp::internal::progress::{self, TrackedPartition};
+use handstamp_tests::Running;
 use uuid::Uuid;
 
 use crate::ledger::latecomer;
 use crate::log;
-use crate::running::Running;
 use crate::scene::{SOON, Scene, ids, refused, started};
 
 /// Where the partition is read from next.

@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::ensure;
-use handstamp_tests::eventually;
+use handstamp_tests::{Running, eventually};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use tokio::task::spawn_blocking;
 
 use crate::ledger::{Gate, audit, ledger};
 use crate::member::Member;
-use crate::running::Running;
 use crate::scene::{SOON, Scene, ids, until_started};
 
 const PARTITIONS: i32 = 3;
