@@ -60,6 +60,7 @@ async fn progress_that_is_reset_under_a_running_worker_is_noticed_and_read_from_
     let done: Vec<_> = done.iter().map(|(position, disposition)| (position.offset, *disposition)).collect();
     let duplicates = [2, 3, 4].map(|offset| (offset, Disposition::Duplicate));
     assert_eq!(done, [&duplicates[..], &[(5, Disposition::Applied)]].concat());
+    log::says(&scene.group, "its progress was changed by an operator", SOON).await;
     scene.until_at(0, 6).await;
     running.stop().await.expect("a clean stop");
     assert_eq!(scene.applied().await, [ids("e", 0..5), ids("f", 0..1)].concat());

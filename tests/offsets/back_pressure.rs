@@ -9,7 +9,6 @@ use tokio::time::sleep;
 use crate::ledger::{Gate, ledger};
 use crate::scene::{Scene, ids, until_started};
 
-const RECORDS: usize = 20_000;
 const PARTITIONS: usize = 4;
 const MAX_POLL: Duration = Duration::from_secs(3);
 
@@ -22,8 +21,8 @@ fn resident() -> usize {
 
 /// A worker whose handlers have waited for longer than `max.poll.interval.ms` while records of this size
 /// were there to be read; the memory it took meanwhile.
-async fn overwhelmed(scene: &Scene, gate: &Gate, bytes: usize) -> (Running, usize) {
-    for some in ids("e", 0..RECORDS).chunks(1_000) {
+async fn overwhelmed(scene: &Scene, gate: &Gate, records: usize, bytes: usize) -> (Running, usize) {
+    for some in ids("e", 0..records).chunks(1_000) {
         let records = some.iter().enumerate().map(|(number, id)| {
             let partition = i32::try_from(number % PARTITIONS).expect("a few");
             Record::new(vec![b'x'; bytes]).header("event_id", id.as_bytes()).partition(partition)
@@ -46,13 +45,11 @@ fn scene() -> impl Future<Output = Scene> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn handlers_that_wait_fill_no_memory_and_lose_no_partition() {
+async fn records_that_have_to_wait_fill_no_memory() {
     let (scene, gate) = (scene().await, Gate::shut());
     // 200 MB; what may be held is 32 MiB, and half of that in the client.
-    let (mut running, taken) = overwhelmed(&scene, &gate, 10_000).await;
+    let (running, taken) = overwhelmed(&scene, &gate, 20_000, 10_000).await;
     assert!(taken < 100 << 20, "{} MiB were taken", taken >> 20);
-    let ended = running.heard().iter().filter(|notice| matches!(notice, Notice::Ended { .. })).count();
-    assert_eq!(ended, 0);
     gate.open_up();
     running.stop().await.expect("a clean stop");
 }
@@ -60,9 +57,33 @@ async fn handlers_that_wait_fill_no_memory_and_lose_no_partition() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_that_had_to_wait_are_all_applied_once_and_in_order() {
     let (scene, gate) = (scene().await, Gate::shut());
-    let (mut running, _) = overwhelmed(&scene, &gate, 100).await;
+    let (mut running, _) = overwhelmed(&scene, &gate, 20_000, 100).await;
     gate.open_up();
-    running.until_done(RECORDS).await;
+    for _ in 0..20 {
+        running.until_done(1_000).await;
+    }
     running.stop().await.expect("a clean stop");
-    assert_eq!(scene.applied().await, ids("e", 0..RECORDS));
+    assert_eq!(scene.applied().await, ids("e", 0..20_000));
+    let out_of_order: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM (SELECT \"offset\" < lag(\"offset\") OVER (PARTITION BY partition ORDER BY number)
+                               FROM effects) AS e (back) WHERE back",
+    )
+    .fetch_one(scene.pool())
+    .await
+    .expect("the oracle can count");
+    assert_eq!(out_of_order, 0);
+}
+
+/// Polling goes on while nothing is fetched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn handlers_that_wait_longer_than_a_poll_may_take_lose_no_partition() {
+    let (scene, gate) = (scene().await, Gate::shut());
+    let (mut running, _) = overwhelmed(&scene, &gate, 6_000, 100).await;
+    gate.open_up();
+    for _ in 0..6 {
+        running.until_done(1_000).await;
+    }
+    let ended = running.heard().iter().filter(|notice| matches!(notice, Notice::Ended { .. })).count();
+    assert_eq!(ended, 0);
+    running.stop().await.expect("a clean stop");
 }

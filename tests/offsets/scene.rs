@@ -36,7 +36,8 @@ impl Scene {
         handstamp::migrate(database.pool()).await.expect("the inbox can be made");
         // No unique key: a second application has to show.
         sqlx::query(
-            "CREATE TABLE effects (consumer text, event_id text, topic text, partition int4, \"offset\" int8)",
+            "CREATE TABLE effects (number int8 GENERATED ALWAYS AS IDENTITY, consumer text, event_id text, topic text,
+                                   partition int4, \"offset\" int8)",
         )
         .execute(database.pool())
         .await

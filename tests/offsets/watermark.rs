@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::ensure;
-use handstamp_tests::{Running, eventually};
+use handstamp::{EventId, Payload, Position, idempotent};
+use handstamp_tests::{Record, Running, eventually};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use sqlx::PgConnection;
 use tokio::task::spawn_blocking;
 
-use crate::ledger::{Gate, audit, ledger};
+use crate::ledger::{Gate, audit, ledger, write};
 use crate::member::Member;
 use crate::scene::{SOON, Scene, ids, until_started};
 
@@ -136,6 +138,36 @@ async fn offset_of_a_record_that_is_still_handled_is_not_passed() {
     assert_eq!(scene.topic.committed_offset(&scene.group, 0).await, Some(4));
     gate.open_up();
     scene.until_at(0, 10).await;
+    running.stop().await.expect("a clean stop");
+}
+
+#[idempotent(consumer = "needy", key = header("event_id"))]
+async fn needy(_: Payload, EventId(id): EventId, at: Position, conn: &mut PgConnection) -> sqlx::Result<()> {
+    write("needy", &id, &at, conn).await
+}
+
+/// A skipped record moves the watermark without a transaction of its own.
+#[tokio::test]
+async fn kafka_is_not_told_of_a_skipped_record_before_the_database_is() {
+    let scene = Scene::new(1).await;
+    let mut running = Running::start(scene.builder(scene.kafka()).consume::<needy>(scene.topic.name()));
+    scene.produce(0, ids("e", 0..3)).await;
+    running.until_done(3).await;
+    scene.until_at(0, 3).await;
+
+    let mut holder = scene.pool().begin().await.expect("a transaction begins");
+    sqlx::query("SELECT FROM handstamp.progress FOR UPDATE")
+        .execute(&mut *holder)
+        .await
+        .expect("the row can be locked");
+    scene.topic.produce_all((0..3).map(|_| Record::tombstone().partition(0))).await;
+    running.until_done(3).await;
+    // Rounds in which it would have been told.
+    running.until_committed(0, 3).await;
+    running.until_committed(0, 3).await;
+    assert_eq!(scene.topic.committed_offset(&scene.group, 0).await, Some(3));
+    holder.rollback().await.expect("the row can be unlocked");
+    scene.until_at(0, 6).await;
     running.stop().await.expect("a clean stop");
 }
 
