@@ -51,7 +51,7 @@ impl Group {
 
     /// Some events for every partition, so that handlers are busy.
     async fn produce(&mut self) {
-        let events = ids("e", self.written..self.written + 40 * PARTITIONS);
+        let events = ids("e", self.written..self.written + 100 * PARTITIONS);
         self.written += events.len();
         let records = events
             .iter()
