@@ -1,7 +1,7 @@
 use handstamp::{BoxError, EventId, Inbox, Json, idempotent};
 use sqlx::{PgConnection, Postgres};
 
-/// What a message asks of [`credit`].
+/// What a message asks of `credit`.
 #[derive(Debug, serde::Deserialize)]
 pub struct Credit {
     /// To wait for this lock inside the transaction, after the effect was written.

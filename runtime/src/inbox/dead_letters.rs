@@ -158,13 +158,18 @@ pub struct Relay<DB: Store> {
 }
 
 impl<DB: Store> Relay<DB> {
-    /// Takes up to `limit` open letters of `consumers`. Dropped, it gives them back.
+    /// Takes up to `limit` open letters of `consumers` with numbers above `after`. Dropped, it gives them back.
     ///
     /// # Errors
     /// `Environment`.
-    pub async fn take(pool: &Pool<DB>, consumers: &[ConsumerId], limit: u32) -> Result<Self, Failure> {
+    pub async fn take(
+        pool: &Pool<DB>,
+        consumers: &[ConsumerId],
+        after: i64,
+        limit: u32,
+    ) -> Result<Self, Failure> {
         let mut transaction = Transaction::begin(pool, HOUSEKEEPING).await?;
-        let take = DB::take_unrelayed(transaction.connection(), consumers, limit);
+        let take = DB::take_unrelayed(transaction.connection(), consumers, after, limit);
         let letters = within(DB::STATEMENT_LIMIT, take).await.map_err(unread)?;
         Ok(Self { transaction, letters })
     }
@@ -213,6 +218,7 @@ pub trait LetterStore: Database {
     fn take_unrelayed(
         connection: &mut Self::Connection,
         consumers: &[ConsumerId],
+        after: i64,
         limit: u32,
     ) -> impl Future<Output = sqlx::Result<Vec<DeadLetter>>> + Send;
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::Pool;
 use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 use tracing::warn;
 
 use super::report::Limiter;
@@ -21,6 +22,15 @@ const BATCH_LIMIT: Duration = Duration::from_secs(5);
 /// How often letters are looked for that nobody announced: those left by another process.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
+/// One way through all letters that are not copied yet, oldest first.
+#[derive(Debug, Default)]
+struct Walk {
+    /// The number of the last letter looked at.
+    after: i64,
+    /// Topics found missing on the way: asking again for each letter would take a second each.
+    missing: BTreeSet<String>,
+}
+
 /// Runs until told to stop, and then once more.
 pub(super) async fn run<DB: Store>(
     pool: Pool<DB>,
@@ -30,21 +40,20 @@ pub(super) async fn run<DB: Store>(
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut log = Limiter::default();
-    // Letters that cannot be copied: the database has them, and a restart tries again.
-    let mut left_out = BTreeSet::new();
+    let mut walk = Walk::default();
     loop {
         let last = *stopping.borrow();
-        let batch = one_batch(&pool, &relay, &consumers, &mut left_out, &mut log);
-        let full = match tokio::time::timeout(BATCH_LIMIT, batch).await {
-            Ok(Ok(copied)) => copied >= BATCH as usize,
+        let batch = one_batch(&pool, &relay, &consumers, &mut walk, &mut log);
+        let goes_on = match timeout(BATCH_LIMIT, batch).await {
+            Ok(Ok(letters)) => letters > 0,
             Ok(Err(error)) => {
-                if let Some(repeats) = log.speak("batch", std::time::Instant::now()) {
+                if let Some(repeats) = log.speak("batch", Instant::now()) {
                     warn!(repeats, "dead letters were not copied, trying again: {error}");
                 }
                 false
             }
             Err(_) => {
-                if let Some(repeats) = log.speak("slow", std::time::Instant::now()) {
+                if let Some(repeats) = log.speak("slow", Instant::now()) {
                     warn!(
                         repeats,
                         "dead letters were not copied in time, trying again: is a broker reachable?"
@@ -56,7 +65,8 @@ pub(super) async fn run<DB: Store>(
         if last {
             break;
         }
-        if !full {
+        if !goes_on {
+            walk = Walk::default();
             tokio::select! {
                 () = parked.notified() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
@@ -66,17 +76,22 @@ pub(super) async fn run<DB: Store>(
     }
 }
 
+/// Copies the next letters; how many there were. Those that cannot be copied are looked at again on the
+/// next walk: the database has them.
 async fn one_batch<DB: Store>(
     pool: &Pool<DB>,
     relay: &Relay,
     consumers: &[ConsumerId],
-    left_out: &mut BTreeSet<i64>,
+    walk: &mut Walk,
     log: &mut Limiter,
 ) -> Result<usize, String> {
-    let taken = dead_letters::Relay::take(pool, consumers, BATCH).await.map_err(|error| error.to_string())?;
+    let taken = dead_letters::Relay::take(pool, consumers, walk.after, BATCH).await.map_err(text)?;
+    let letters = taken.letters.len();
     let mut copied = Vec::new();
+    let mut failed = None;
     for letter in &taken.letters {
-        let Some(topic) = letter.topic.as_deref().filter(|_| !left_out.contains(&letter.id)) else {
+        let Some(topic) = letter.topic.as_deref().filter(|topic| !walk.missing.contains(*topic)) else {
+            walk.after = letter.id;
             continue;
         };
         let added = headers(letter);
@@ -90,20 +105,27 @@ async fn one_batch<DB: Store>(
         match relay.copy(&copy).await {
             Ok(()) => copied.push(letter.id),
             Err(error @ (RelayError::NoTopic(_) | RelayError::TooLarge(_))) => {
-                left_out.insert(letter.id);
-                if let Some(repeats) = log.speak(&error.to_string(), std::time::Instant::now()) {
+                if let RelayError::NoTopic(_) = error {
+                    walk.missing.insert(topic.to_owned());
+                }
+                if let Some(repeats) = log.speak(&error.to_string(), Instant::now()) {
                     warn!(letter = letter.id, repeats, "a dead letter was not copied: {error}");
                 }
             }
             Err(error) => {
-                taken.done(&copied).await.map_err(|error| error.to_string())?;
-                return Err(error.to_string());
+                failed = Some(error);
+                break;
             }
         }
+        walk.after = letter.id;
     }
-    let count = copied.len();
-    taken.done(&copied).await.map_err(|error| error.to_string())?;
-    Ok(count)
+    taken.done(&copied).await.map_err(text)?;
+    failed.map_or(Ok(letters), |error| Err(text(error)))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+fn text(error: impl ToString) -> String {
+    error.to_string()
 }
 
 /// What is told beside the record's own headers.

@@ -165,11 +165,11 @@ async fn letters_are_relayed_once() {
     for offset in 0..3 {
         assigned.run(&credits, &at(Message::builder().payload("5"), offset)).await.unwrap();
     }
-    let relay = Relay::take(&database.pool, &[assigned.id], 2).await.unwrap();
+    let relay = Relay::take(&database.pool, &[assigned.id], 0, 2).await.unwrap();
     let taken: Vec<_> = relay.letters.iter().map(|letter| letter.id).collect();
     assert_eq!(relay.letters.iter().map(|letter| letter.offset).collect::<Vec<_>>(), [Some(0), Some(1)]);
     relay.done(&taken[..1]).await.unwrap();
-    let relay = Relay::take(&database.pool, &[assigned.id], 10).await.unwrap();
+    let relay = Relay::take(&database.pool, &[assigned.id], 0, 10).await.unwrap();
     assert_eq!(relay.letters.iter().map(|letter| letter.offset).collect::<Vec<_>>(), [Some(1), Some(2)]);
 }
 

@@ -58,7 +58,7 @@ async fn c20_the_printed_sql_is_all_that_a_service_needs() {
     assert_eq!(assigned.run(&credits, &message_at("evt-1", 0)).await.unwrap(), Disposition::Applied);
     let keyless = Message::builder().payload("5").position(Position::new(TOPIC, 0, 1)).build();
     assert_eq!(assigned.run(&credits, &keyless).await.unwrap(), Disposition::Parked);
-    let relay = Relay::take(&service.pool, &[assigned.id], 10).await.unwrap();
+    let relay = Relay::take(&service.pool, &[assigned.id], 0, 10).await.unwrap();
     let letter = relay.letters[0].id;
     relay.done(&[letter]).await.unwrap();
     dead_letters::show(&service.pool, letter).await.unwrap();

@@ -66,15 +66,17 @@ impl LetterStore for Postgres {
     async fn take_unrelayed(
         connection: &mut PgConnection,
         consumers: &[ConsumerId],
+        after: i64,
         limit: u32,
     ) -> sqlx::Result<Vec<DeadLetter>> {
         let rows = sqlx::query(concat!(
             letters!(),
             r#"WHERE d.relayed_at IS NULL AND d.closed_at IS NULL AND d."offset" IS NOT NULL
-                 AND d.consumer = ANY ($1)
-               ORDER BY d.id LIMIT $2 FOR UPDATE OF d SKIP LOCKED"#
+                 AND d.consumer = ANY ($1) AND d.id > $2
+               ORDER BY d.id LIMIT $3 FOR UPDATE OF d SKIP LOCKED"#
         ))
         .bind(consumers.iter().map(|consumer| consumer.0).collect::<Vec<_>>())
+        .bind(after)
         .bind(i64::from(limit))
         .fetch_all(connection)
         .await?;

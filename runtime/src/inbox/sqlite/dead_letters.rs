@@ -66,15 +66,17 @@ impl LetterStore for Sqlite {
     async fn take_unrelayed(
         connection: &mut SqliteConnection,
         consumers: &[ConsumerId],
+        after: i64,
         limit: u32,
     ) -> sqlx::Result<Vec<DeadLetter>> {
         let rows = sqlx::query(concat!(
             letters!(),
             r#"WHERE d.relayed_at IS NULL AND d.closed_at IS NULL AND d."offset" IS NOT NULL
-                 AND d.consumer IN (SELECT value FROM json_each(?1))
-               ORDER BY d.id LIMIT ?2"#
+                 AND d.consumer IN (SELECT value FROM json_each(?1)) AND d.id > ?2
+               ORDER BY d.id LIMIT ?3"#
         ))
         .bind(json(consumers.iter().map(|consumer| i64::from(consumer.0))))
+        .bind(after)
         .bind(i64::from(limit))
         .fetch_all(connection)
         .await?;
