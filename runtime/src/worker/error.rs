@@ -28,4 +28,7 @@ pub enum WorkerError {
         /// What was found.
         error: String,
     },
+    /// A part of handstamp ended that should not have. Nothing is lost: what was not committed comes again.
+    #[error("handstamp itself failed: {0}. Nothing is lost; start the worker again, and please report this")]
+    Internal(String),
 }

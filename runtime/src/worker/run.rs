@@ -58,7 +58,7 @@ pub(super) async fn run<DB: Store>(mut plan: Plan<DB>) -> Result<(), WorkerError
                 signal
             }
             Some(driver) = drivers.join_next() => {
-                driver.unwrap_or_else(|panic| Err(WorkerError::Configuration(format!("a bug of ours: {panic}"))))
+                driver.unwrap_or_else(|panic| Err(WorkerError::Internal(panic.to_string())))
             }
         };
         stop.send_replace(true);

@@ -71,7 +71,7 @@ impl<DB: Store> Driver<DB> {
                 }
                 self.log.trouble(&trouble);
             }
-            Input::Closed => self.finished = true,
+            Input::Closed => self.poll_thread_ended(),
         }
     }
 

@@ -157,7 +157,7 @@ impl<DB: Store> Driver<DB> {
                 }
                 input = self.inputs.recv() => match input {
                     Some(input) => self.take(input),
-                    None => self.finished = true,
+                    None => self.poll_thread_ended(),
                 },
                 () = at(wake) => self.step(Event::Tick),
                 () = at(self.owned.deadline()) => {
@@ -183,6 +183,12 @@ impl<DB: Store> Driver<DB> {
         }
         self.close().await;
         self.stopped.map_or(Ok(()), Err)
+    }
+
+    /// Nobody told it to: what runs is left to its own end, and comes again.
+    fn poll_thread_ended(&mut self) {
+        self.finished = true;
+        self.stopped.get_or_insert_with(|| WorkerError::Internal("the poll thread ended".to_owned()));
     }
 
     fn begin_to_stop(&mut self) {
