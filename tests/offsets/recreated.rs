@@ -1,11 +1,12 @@
 //! A topic that was deleted and created again under its name (C15).
 
-use handstamp::Notice;
 use handstamp::internal::progress::{self, TrackedPartition};
-use handstamp_tests::{Running, TestTopic};
+use handstamp::{Notice, Payload, Position, idempotent};
+use handstamp_tests::{Record, Running, TestTopic};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::ledger::{Gate, ledger};
+use crate::ledger::{Gate, ledger, write};
 use crate::scene::{SOON, Scene, event, ids, refused, started};
 
 /// A worker that reads another topic beside the scene's.
@@ -36,7 +37,7 @@ fn topic_ids(reason: &str) -> Vec<Uuid> {
 }
 
 /// As `handstamp progress reset --to-start` does.
-async fn reset_to_start(scene: &Scene, actual: Uuid) {
+async fn reset_to_start(scene: &Scene, consumer: &str, actual: Uuid) {
     let cluster: String = sqlx::query_scalar("SELECT DISTINCT cluster FROM handstamp.progress")
         .fetch_one(scene.pool())
         .await
@@ -48,7 +49,7 @@ async fn reset_to_start(scene: &Scene, actual: Uuid) {
         topic_id: actual,
         incarnation: 1,
     };
-    progress::reset(scene.pool(), "ledger", &partition, 0).await.expect("the progress can be reset");
+    progress::reset(scene.pool(), consumer, &partition, 0).await.expect("the progress can be reset");
 }
 
 /// Five events of the old topic are applied, then the topic is made anew with `new` events while no
@@ -76,7 +77,7 @@ async fn recreated_while_stopped(new: usize) {
     assert_eq!(scene.applied().await, [ids("e", 0..5), ids("other", 0..1)].concat());
     assert_eq!(scene.progress(0).await, Some(5));
 
-    reset_to_start(&scene, ids_told[1]).await;
+    reset_to_start(&scene, "ledger", ids_told[1]).await;
     running.until_done(new).await;
     scene.until_at(0, i64::try_from(new).expect("a few")).await;
     running.stop().await.expect("a clean stop");
@@ -111,7 +112,7 @@ async fn recreated_while_running(refresh: &str, new: usize) {
     produce(&other, &ids("other", 0..1)).await;
     running.next(SOON, |notice| is_done_on(notice, &other)).await;
 
-    reset_to_start(&scene, topic_ids(&reason)[1]).await;
+    reset_to_start(&scene, "ledger", topic_ids(&reason)[1]).await;
     running.next(SOON, |notice| started(notice) == Some((0, 0))).await;
     scene.until_at(0, i64::try_from(new).expect("a few")).await;
     running.stop().await.expect("a clean stop");
@@ -132,4 +133,30 @@ async fn c15_topic_recreated_under_a_running_worker_whose_client_notices_is_refu
 #[tokio::test]
 async fn c15_topic_recreated_and_filled_beyond_the_old_position_is_read_whole_after_a_reset() {
     recreated_while_running("300000", 10).await;
+}
+
+#[idempotent(consumer = "by-position", key = position)]
+async fn by_position(position: Position, Payload(id): Payload, conn: &mut PgConnection) -> sqlx::Result<()> {
+    write("by-position", &String::from_utf8_lossy(&id), &position, conn).await
+}
+
+/// A key made of the position alone would be that of the old topic's record.
+#[tokio::test]
+async fn c15_offsets_of_the_new_topic_are_not_taken_for_those_of_the_old_one() {
+    let scene = Scene::new(1).await;
+    let worker = || scene.builder(scene.kafka()).consume::<by_position>(scene.topic.name());
+    scene.topic.produce_all(["e0", "e1"].map(Record::new)).await;
+    let mut running = Running::start(worker());
+    running.until_done(2).await;
+    running.stop().await.expect("a clean stop");
+
+    scene.topic.recreate(1).await;
+    let topic = TestTopic::named(&scene.brokers, scene.topic.name());
+    topic.produce_all(["f0", "f1"].map(Record::new)).await;
+    let mut running = Running::start(worker());
+    let reason = refusal(&mut running).await;
+    reset_to_start(&scene, "by-position", topic_ids(&reason)[1]).await;
+    running.until_done(2).await;
+    running.stop().await.expect("a clean stop");
+    assert_eq!(scene.applied_by("by-position").await, ["e0", "e1", "f0", "f1"]);
 }
