@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 use rdkafka::consumer::{Consumer as _, RebalanceProtocol};
 use rdkafka::error::KafkaResult;
 use rdkafka::{Offset, TopicPartitionList};
+use uuid::Uuid;
 
+use super::poll::Start;
 use super::{Consumer, Topics};
 use crate::flow::{Epoch, Tp};
 
@@ -17,6 +19,7 @@ pub(super) struct Assignment {
 #[derive(Debug)]
 struct Held {
     epoch: Epoch,
+    topic_id: Uuid,
     /// Where to go on if the whole assignment has to be given again.
     next: i64,
     wanted: Flow,
@@ -30,14 +33,15 @@ enum Flow {
 }
 
 impl Assignment {
-    /// The epoch of a record just delivered, if its partition is held; keeps its position.
+    /// The epoch of a record just delivered and the id of its topic, if its partition is held; keeps its
+    /// position.
     pub(super) fn delivered(
         &mut self,
         consumer: &Consumer,
         topics: &Topics,
         tp: Tp,
         offset: i64,
-    ) -> Option<Epoch> {
+    ) -> Option<(Epoch, Uuid)> {
         let held = self.held.get_mut(&tp)?;
         held.next = offset + 1;
         if held.wanted == Flow::Paused && held.actual == Flow::Fetching {
@@ -45,7 +49,7 @@ impl Assignment {
             held.actual = Flow::Paused;
             pause(consumer, topics, tp);
         }
-        Some(held.epoch)
+        Some((held.epoch, held.topic_id))
     }
 
     pub(super) fn epoch(&self, tp: Tp) -> Option<Epoch> {
@@ -62,24 +66,19 @@ impl Assignment {
     }
 
     /// Takes partitions in, at their offsets; one that is held already starts again.
-    pub(super) fn add(
-        &mut self,
-        consumer: &Consumer,
-        topics: &Topics,
-        starts: &[(Tp, Epoch, i64)],
-    ) -> KafkaResult<()> {
+    pub(super) fn add(&mut self, consumer: &Consumer, topics: &Topics, starts: &[Start]) -> KafkaResult<()> {
         let again: Vec<Tp> =
-            starts.iter().map(|(tp, ..)| *tp).filter(|tp| self.held.contains_key(tp)).collect();
+            starts.iter().map(|start| start.tp).filter(|tp| self.held.contains_key(tp)).collect();
         let cooperative = is_cooperative(consumer);
         if cooperative && !again.is_empty() {
             consumer.incremental_unassign(&list(topics, again.iter().map(|tp| (*tp, None)))?)?;
         }
-        for &(tp, epoch, next) in starts {
-            let held = Held { epoch, next, wanted: Flow::Fetching, actual: Flow::Fetching };
+        for &Start { tp, epoch, next, topic_id } in starts {
+            let held = Held { epoch, topic_id, next, wanted: Flow::Fetching, actual: Flow::Fetching };
             self.held.insert(tp, held);
         }
         if cooperative {
-            let added = list(topics, starts.iter().map(|&(tp, _, next)| (tp, Some(next))))?;
+            let added = list(topics, starts.iter().map(|start| (start.tp, Some(start.next))))?;
             resume(consumer, &added);
             consumer.incremental_assign(&added)
         } else {

@@ -2,12 +2,13 @@ use std::sync::Arc;
 
 use rdkafka::Timestamp;
 use rdkafka::message::{BorrowedMessage, Message as _};
+use uuid::Uuid;
 
 use super::ffi;
 use crate::message::{Message, MessageBuilder, Position};
 
 /// Copies a record out of librdkafka, once, so that its buffer is free at once.
-pub(super) fn message(record: &BorrowedMessage<'_>, topic: &Arc<str>) -> Message {
+pub(super) fn message(record: &BorrowedMessage<'_>, topic: &Arc<str>, topic_id: Uuid) -> Message {
     let (key, payload) = (record.key(), record.payload());
     let mut size = key.map_or(0, <[u8]>::len) + payload.map_or(0, <[u8]>::len);
     // Two passes over the headers cost less than a buffer that grows.
@@ -38,5 +39,9 @@ pub(super) fn message(record: &BorrowedMessage<'_>, topic: &Arc<str>) -> Message
     if let Timestamp::CreateTime(time) | Timestamp::LogAppendTime(time) = record.timestamp() {
         builder = builder.timestamp(time);
     }
-    builder.position(Position::new(Arc::clone(topic), record.partition(), record.offset())).build()
+    let mut position = Position::new(Arc::clone(topic), record.partition(), record.offset());
+    if !topic_id.is_nil() {
+        position = position.with_topic_id(topic_id);
+    }
+    builder.position(position).build()
 }

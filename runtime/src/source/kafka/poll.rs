@@ -7,6 +7,7 @@ use rdkafka::consumer::Consumer as _;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message as _;
 use tokio::sync::mpsc::Sender;
+use uuid::Uuid;
 
 use super::rebalance::Context;
 pub(crate) use super::rebalance::Released;
@@ -75,11 +76,22 @@ pub(crate) enum Trouble {
     Rebuilt { error: String },
 }
 
+/// Where a partition is to be read from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub(crate) tp: Tp,
+    pub(crate) epoch: Epoch,
+    /// The first offset to fetch.
+    pub(crate) next: i64,
+    /// Nil where the broker has none.
+    pub(crate) topic_id: Uuid,
+}
+
 /// What the poll thread is told.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Fetch these from these offsets on.
-    Assign(Vec<(Tp, Epoch, i64)>),
+    Assign(Vec<Start>),
     /// Stop fetching this one; the group still counts it as ours.
     LeaveOut(Tp),
     /// Fetch no more for now.
@@ -160,12 +172,13 @@ impl Poll {
                         wait = Duration::ZERO;
                         let Some(tp) = self.topics.find(record.topic(), record.partition()) else { continue };
                         let offset = record.offset();
-                        let epoch = consumer
+                        let held = consumer
                             .context()
                             .assignment(|held| held.delivered(consumer, &self.topics, tp, offset));
                         // A record of a partition that is no longer ours comes back to its new owner.
-                        if let Some(epoch) = epoch {
-                            let message = Arc::new(convert::message(&record, self.topics.name(tp)));
+                        if let Some((epoch, topic_id)) = held {
+                            let topic = self.topics.name(tp);
+                            let message = Arc::new(convert::message(&record, topic, topic_id));
                             records.push(Fetched { tp, epoch, offset, message });
                         }
                     }
@@ -196,7 +209,7 @@ impl Poll {
                 if let Err(error) = context.assignment(|held| held.add(consumer, topics, &starts)) {
                     let error = error.to_string();
                     self.tell(Input::Trouble(Trouble::Rebalance { what: "assign", error }));
-                    self.tell(Input::NotAssigned(starts.into_iter().map(|(tp, ..)| tp).collect()));
+                    self.tell(Input::NotAssigned(starts.into_iter().map(|start| start.tp).collect()));
                 }
             }
             Command::LeaveOut(tp) => {
@@ -220,6 +233,7 @@ impl Poll {
     }
 
     fn positions(&self, consumer: &Consumer) {
+        // It waits for fetches that a new assignment ended, so that no position of an earlier one is told.
         let Ok(list) = consumer.position() else { return };
         let positions: Vec<_> = list
             .elements()

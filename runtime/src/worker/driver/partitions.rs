@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::{Answer, Driver};
 use crate::flow::{Epoch, Event, NextOffset, Tp};
 use crate::inbox::Store;
-use crate::source::kafka::Command;
+use crate::source::kafka::{Command, Start};
 use crate::worker::notice::Notice;
 use crate::worker::opening::{self, Found, Opened};
 
@@ -36,7 +37,8 @@ impl<DB: Store> Driver<DB> {
                     let position = self.position(tp, at);
                     self.log.started(&position, &notes);
                     self.observers.tell(&Notice::Started { group: Arc::clone(&self.group), position });
-                    starts.push((tp, epoch, at));
+                    let topic_id = lanes.first().map_or(Uuid::nil(), |lane| lane.row.partition.topic_id);
+                    starts.push(Start { tp, epoch, next: at, topic_id });
                     self.rows.retain(|(held, _), _| *held != tp);
                     let rows = lanes.iter().map(|lane| lane.row.clone()).collect();
                     self.rows.insert((tp, epoch), rows);
@@ -94,7 +96,7 @@ impl<DB: Store> Driver<DB> {
         }
     }
 
-    pub(super) fn compare_topic_ids(&mut self, ids: &[Option<uuid::Uuid>]) {
+    pub(super) fn compare_topic_ids(&mut self, ids: &[Option<Uuid>]) {
         let open: Vec<_> = self.owned.open().collect();
         for (tp, epoch) in open {
             let Some(Some(actual)) = ids.get(usize::from(tp.topic)) else { continue };
