@@ -30,10 +30,11 @@ fn is_done_on(notice: &Notice, topic: &TestTopic) -> bool {
     matches!(notice, Notice::Done { position, .. } if &*position.topic == topic.name())
 }
 
-/// Both topic ids, in the order of the text: the row's, then the topic's.
+/// Both topic ids, in the order of the text: the row's, then the topic's. Names of topics hold UUIDs, too,
+/// without hyphens.
 fn topic_ids(reason: &str) -> Vec<Uuid> {
     let words = reason.split(|c: char| !c.is_ascii_hexdigit() && c != '-');
-    words.filter_map(|word| Uuid::parse_str(word).ok()).collect()
+    words.filter(|word| word.contains('-')).filter_map(|word| Uuid::parse_str(word).ok()).collect()
 }
 
 /// As `handstamp progress reset --to-start` does.
