@@ -43,7 +43,7 @@ impl Default for Config {
             bytes_low: 24 << 20,
             commit_every: Millis(100),
             assert_every: Millis(5_000),
-            confirm_every: Millis(30_000),
+            confirm_every: Millis(10_000),
             seed: 0,
         }
     }

@@ -85,8 +85,8 @@ impl<'a> Plan<'a> {
             })?;
         }
         output::text(format_args!(
-            "done: `{name}` goes on there. Workers that read these partitions notice with their next message, those \
-             that refused them within seconds; what the inbox remembers is not applied again"
+            "done: `{name}` goes on there. Its workers notice within seconds; what the inbox remembers is not \
+             applied again"
         ))
     }
 }
