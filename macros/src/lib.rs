@@ -85,13 +85,13 @@ use proc_macro::TokenStream;
 ///
 /// | option | value | if absent |
 /// |---|---|---|
-/// | `consumer` | the name its messages are remembered under, and by default the Kafka group: 1 to 200 of `a-z A-Z 0-9 . _ -`. Another name makes every message new again | required |
+/// | `consumer` | the name its messages are remembered under, and by default the Kafka group: 1 to 200 of `a-z A-Z 0-9 . _ -`. Another name later is refused at start, since it would make every message new again | required |
 /// | `key` | what makes two deliveries the same message, see below | required |
 /// | `attempts` | how often a failing message is tried before it is parked, from 1 | 5 |
-/// | `timeout` | the longest one call may take: `"500 ms"`, `"30 seconds"`, `"2 minutes"`, up to ``"1 day"` | 30 seconds |
+/// | `timeout` | the longest one call may take: `"500 ms"`, `"30 seconds"`, `"2 minutes"`, up to `"1 day"` | 30 seconds |
 /// | `start_at` | where a consumer that has never run starts: `earliest` or `latest` | `earliest` |
 /// | `on_tombstone` | a message without the payload that the handler needs: `skip` or `park` | `skip` |
-/// | `on_out_of_range` | the offset to read from is off the log: `stop`, or go on at `earliest` | `stop` |
+/// | `on_out_of_range` | the offset to read from has been deleted: `stop`, or go on at the `earliest` there is | `stop` |
 ///
 /// # Keys
 ///
@@ -105,7 +105,7 @@ use proc_macro::TokenStream;
 /// | `message_key` | the message's own key |
 /// | `cloudevents` | `source` and `id` of a `CloudEvent`, in binary or structured mode |
 /// | `position` | topic, partition and offset. Weaker: what a producer sends again is a new message |
-/// | `uuid(header("event_id"))` | any single key as a UUID: 16 bytes, however it is spelt |
+/// | `uuid(header("event_id"))` | a `header`, one `json` pointer, `message_key` or `with` as a UUID: 16 bytes, however it is spelt |
 /// | `(header("tenant"), json("/id"))` | several keys together, in this order |
 /// | `with(path::to::function)` | a `fn(&Message) -> Result<Key, KeyError>` of your own |
 #[proc_macro_attribute]

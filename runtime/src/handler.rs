@@ -94,7 +94,8 @@ pub enum OnTombstone {
 pub enum OnOutOfRange {
     /// The partition stops and says how much is gone.
     Stop,
-    /// It goes on at the start of the log; the gap is logged.
+    /// It goes on at the start of the log if what it wants has been deleted; the gap is logged. An offset
+    /// beyond the end always stops.
     Earliest,
 }
 

@@ -91,15 +91,25 @@ pub use handler::{Handler, OnOutOfRange, OnTombstone, Options, Outcome, StartAt}
 pub use handstamp_macros::idempotent;
 pub use inbox::{Access, Inbox, Store};
 pub use key::{Key, KeyError, KeyFunction, KeySource};
+#[doc(hidden)]
+pub use message::{Argument, Arguments, Needs, Nothing, Provides};
 pub use message::{
-    Argument, Arguments, EventId, FromMessage, FromRef, Headers, Json, Message, MessageBuilder, Needs,
-    Nothing, Payload, Position, Provides, State, Text,
+    EventId, FromMessage, FromRef, Headers, HeadersIter, Json, Message, MessageBuilder, Payload, Position,
+    State, Text,
 };
 pub use migrate::{migrate, migration_sql, require_current};
 #[cfg(feature = "kafka")]
 pub use source::kafka::{Kafka, KafkaConfigError, PublishError, Publisher, Record};
+#[doc(hidden)]
 #[cfg(feature = "kafka")]
-pub use worker::{Builder, Notice, Serves, Worker, WorkerError};
+pub use worker::Serves;
+#[cfg(feature = "kafka")]
+pub use worker::{Notice, Worker, WorkerBuilder, WorkerError};
+
+/// The README's code compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
 
 /// What generated code names. Not public API.
 #[doc(hidden)]

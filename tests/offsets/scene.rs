@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use handstamp::{Builder, Kafka, Notice, Worker};
+use handstamp::{Kafka, Notice, Worker, WorkerBuilder};
 use handstamp_tests::{Record, Running, TestDatabase, TestTopic, eventually, kafka_brokers, unique};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions};
@@ -54,18 +54,18 @@ impl Scene {
     }
 
     /// A worker without handlers, with a pool of its own.
-    pub fn builder(&self, kafka: Kafka) -> Builder<Postgres, ()> {
+    pub fn builder(&self, kafka: Kafka) -> WorkerBuilder<Postgres, ()> {
         let pool = PgPoolOptions::new().max_connections(8).connect_lazy_with(self.database.options());
         Worker::builder(pool).kafka(kafka).group(&*self.group)
     }
 
     /// A worker that writes everything into the ledger.
-    pub fn worker(&self) -> Builder<Postgres, Gate> {
+    pub fn worker(&self) -> WorkerBuilder<Postgres, Gate> {
         self.gated(&Gate::open())
     }
 
     /// The same behind a gate.
-    pub fn gated(&self, gate: &Gate) -> Builder<Postgres, Gate> {
+    pub fn gated(&self, gate: &Gate) -> WorkerBuilder<Postgres, Gate> {
         self.builder(self.kafka()).state(gate.clone()).consume::<ledger>(self.topic.name())
     }
 

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::str::FromStr;
 use std::time::Duration;
 
-use handstamp::{Builder, EventId, Kafka, Notice, Worker, idempotent};
+use handstamp::{EventId, Kafka, Notice, Worker, WorkerBuilder, idempotent};
 use handstamp_tests::{Running, TestDatabase, kafka_brokers, unique};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgConnection, Postgres};
@@ -21,7 +21,7 @@ async fn impostor(EventId(event): EventId, conn: &mut PgConnection) -> sqlx::Res
 }
 
 /// What the worker says instead of starting.
-async fn refusal<S: Send + 'static>(worker: Builder<Postgres, S>) -> String {
+async fn refusal<S: Send + 'static>(worker: WorkerBuilder<Postgres, S>) -> String {
     let run = worker.with_graceful_shutdown(pending()).run();
     let refused = timeout(Duration::from_secs(30), run).await.expect("it does not start");
     refused.expect_err("it does not start").to_string()

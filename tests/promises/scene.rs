@@ -2,7 +2,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use handstamp::internal::dead_letters::{self, DeadLetter};
-use handstamp::{Builder, Disposition, Kafka, Position, Worker};
+use handstamp::{Disposition, Kafka, Position, Worker, WorkerBuilder};
 use handstamp_tests::{ChildProcess, Record, TestDatabase, TestTopic, kafka_brokers, postgres_url, unique};
 use sqlx::{Connection, PgConnection, Postgres};
 use tokio::process::Command;
@@ -44,7 +44,7 @@ impl Scene {
     }
 
     /// A worker of the scene's group, still without handlers.
-    pub fn worker(&self) -> Builder<Postgres, ()> {
+    pub fn worker(&self) -> WorkerBuilder<Postgres, ()> {
         Worker::builder(self.database.pool().clone()).kafka(self.kafka()).group(&*self.group)
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use handstamp::{Builder, Disposition, Notice, Position, Store, WorkerError};
+use handstamp::{Disposition, Notice, Position, Store, WorkerBuilder, WorkerError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -22,7 +22,7 @@ pub struct Running {
 impl Running {
     /// Starts a worker.
     #[must_use]
-    pub fn start<DB: Store, S: Send + 'static>(builder: Builder<DB, S>) -> Self {
+    pub fn start<DB: Store, S: Send + 'static>(builder: WorkerBuilder<DB, S>) -> Self {
         let (told, notices) = mpsc::unbounded_channel();
         let (stop, stopping) = oneshot::channel();
         let builder = builder

@@ -1,4 +1,4 @@
-//! The operator's tool: `cargo run --bin handstamp -- help`.
+//! The operator's tool: `cargo run --bin handstamp -- --help`.
 
 use std::process::ExitCode;
 

@@ -86,8 +86,8 @@ impl Registration<'_> {
         let Self { name, key_definition, .. } = self;
         let text = format!(
             "consumer `{name}` is registered with key {} and now says {key_definition}: every message that is \
-             delivered again would be applied again. Restore the old key, or give the new one a new \
-             consumer name, or, if that is meant, run `handstamp consumers accept-key {name} {}`",
+             delivered again would be applied again. Restore the old key, or, if that is meant, run \
+             `handstamp consumers accept-key {name} {}`",
             known.key_definition,
             in_shell(key_definition),
         );
@@ -100,7 +100,8 @@ impl Registration<'_> {
         let text = format!(
             "handler {handler} is registered as consumer `{old}` and now says `{name}`: under a new name every \
              message that is delivered again would be applied again. Keep the old name, or rename its inbox \
-             with it: `handstamp consumers rename {old} {name}`"
+             with it: `handstamp consumers rename {old} {name}`; or, if every message is to be applied anew, run \
+             `handstamp consumers release {old}` first"
         );
         Failure::new(FailureKind::Configuration, text)
     }

@@ -4,7 +4,7 @@ use crate::message::{Excerpt, Message};
 /// Reads the one header called `name`.
 pub(super) fn read(name: &str, message: &Message) -> Result<Key, KeyError> {
     let headers = message.headers();
-    let mut values = headers.get(name);
+    let mut values = headers.get_all(name);
     let Some(value) = values.next() else {
         return Err(KeyError::new("missing"));
     };

@@ -32,7 +32,7 @@ impl Headers {
     }
 
     /// The values of every header called `name`, in order.
-    pub fn get<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Option<&'a [u8]>> + 'a {
+    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Option<&'a [u8]>> + 'a {
         self.iter().filter(move |(n, _)| *n == name.as_bytes()).map(|(_, value)| value)
     }
 }

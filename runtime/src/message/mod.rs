@@ -19,7 +19,7 @@ pub use builder::MessageBuilder;
 pub use extract::{
     Argument, Arguments, EventId, FromMessage, FromRef, Json, Needs, Nothing, Payload, Provides, State, Text,
 };
-pub use headers::Headers;
+pub use headers::{Headers, HeadersIter};
 pub use position::Position;
 
 /// One message: key, payload, headers and, where the source has one, its position.
@@ -32,7 +32,7 @@ pub use position::Position;
 ///     .header("event_id", "0199aaaa-0000-7000-8000-000000000001")
 ///     .payload(br#"{"account_id": 7, "amount": 5}"#)
 ///     .build();
-/// assert_eq!(message.headers().get("event_id").count(), 1);
+/// assert_eq!(message.headers().get_all("event_id").count(), 1);
 /// ```
 #[derive(Clone)]
 pub struct Message {

@@ -40,8 +40,8 @@ pub enum Worker {}
 impl Worker {
     /// Begins to put a worker together. `pool` is where inbox and effects are written; it needs two
     /// connections more than handlers may run at a time.
-    pub fn builder<DB: Store>(pool: Pool<DB>) -> Builder<DB, ()> {
-        Builder {
+    pub fn builder<DB: Store>(pool: Pool<DB>) -> WorkerBuilder<DB, ()> {
+        WorkerBuilder {
             state: (),
             plan: Plan {
                 pool,
@@ -58,7 +58,7 @@ impl Worker {
 
 /// A worker being put together; `S` is the type of its state.
 #[must_use = "a worker does nothing before `.run().await`"]
-pub struct Builder<DB: Store, S> {
+pub struct WorkerBuilder<DB: Store, S> {
     state: S,
     plan: Plan<DB>,
 }
@@ -81,10 +81,10 @@ pub(super) struct Subscription<DB: Store> {
     pub(super) topic: Arc<str>,
 }
 
-impl<DB: Store, S> Builder<DB, S> {
+impl<DB: Store, S> WorkerBuilder<DB, S> {
     /// What `State<…>` arguments of the handlers that follow are taken from.
-    pub fn state<T>(self, state: T) -> Builder<DB, T> {
-        Builder { state, plan: self.plan }
+    pub fn state<T>(self, state: T) -> WorkerBuilder<DB, T> {
+        WorkerBuilder { state, plan: self.plan }
     }
 
     /// Where the messages come from.
@@ -132,20 +132,25 @@ impl<DB: Store, S> Builder<DB, S> {
         self
     }
 
-    /// Reads and applies until told to stop; then finishes what runs, commits, and leaves the group.
+    /// Reads and applies until told to stop; then finishes what runs within 10 seconds (at most a quarter of
+    /// `max.poll.interval.ms`), commits, and leaves the group. What takes longer is rolled back and comes
+    /// again. Leave it 30 seconds before a SIGKILL.
     ///
     /// # Errors
-    /// If something must be changed before it can start, or if a handler broke its transaction so
-    /// that going on could lose or double something. Outages of the database or of Kafka are waited out.
+    /// If the database or Kafka does not answer or something must be changed before it can start, or if a
+    /// handler broke its transaction so that going on could lose or double something. Once it runs, outages
+    /// of either are waited out.
     pub async fn run(self) -> Result<(), WorkerError> {
         run::run(self.plan).await
     }
 }
 
-impl<DB: Store, S> fmt::Debug for Builder<DB, S> {
+impl<DB: Store, S> fmt::Debug for WorkerBuilder<DB, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let consumers = self.plan.subscriptions.iter().map(|s| (s.consumer.name(), &*s.topic));
-        f.debug_struct("Builder").field("consumers", &consumers.collect::<Vec<_>>()).finish_non_exhaustive()
+        f.debug_struct("WorkerBuilder")
+            .field("consumers", &consumers.collect::<Vec<_>>())
+            .finish_non_exhaustive()
     }
 }
 

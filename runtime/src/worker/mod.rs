@@ -14,6 +14,6 @@ mod report;
 mod run;
 mod shutdown;
 
-pub use builder::{Builder, Serves, Worker};
+pub use builder::{Serves, Worker, WorkerBuilder};
 pub use error::WorkerError;
 pub use notice::Notice;

@@ -227,18 +227,18 @@ impl<DB: Store> Opening<DB> {
     }
 
     fn out_of_range(&self, tp: Tp, off: &OutOfRange) -> String {
-        let (topic, partition) = (self.topics.name(tp), tp.partition);
-        let commands = self.handlers[usize::from(tp.topic)].iter().map(|(consumer, _)| {
-            let name = consumer.name();
-            format!(
-                "`handstamp progress reset {name} --topic {topic} --partition {partition} --to {}`",
-                off.low
-            )
-        });
+        let names = self.handlers[usize::from(tp.topic)].iter().map(|(consumer, _)| consumer.name());
+        let option = match off.gone() {
+            0 => "",
+            _ => ", or set `on_out_of_range = earliest` on the handler",
+        };
         format!(
             "offset out of range: {off}. Nothing is skipped by itself: find out what is missing, then say where to \
-             go on with {}, or set `on_out_of_range = earliest` on the handler",
-            commands.collect::<Vec<_>>().join(" and "),
+             go on with `handstamp progress reset {} --topic {} --partition {} --to {}`{option}",
+            names.collect::<Vec<_>>().join(" "),
+            self.topics.name(tp),
+            tp.partition,
+            off.low,
         )
     }
 }

@@ -107,8 +107,8 @@ impl Log {
                 if let Some(repeats) = self.speak(&format!("{consumer} late")) {
                     warn!(
                         group = &*self.group, consumer, %position, repeats,
-                        "a message that was dealt with before is not in the inbox any more: skipped as a late \
-                         duplicate"
+                        "a message that was dealt with before is not in the inbox any more (were rows deleted, or \
+                         restored?): skipped as a late duplicate"
                     );
                 }
             }
@@ -169,7 +169,7 @@ impl Log {
 
     pub(super) fn trouble(&mut self, trouble: &Trouble) {
         let (kind, text) = match trouble {
-            Trouble::Broker { code } => ("broker", format!("Kafka is in trouble, the client keeps trying: {code}")),
+            Trouble::Broker { code } => ("broker", format!("Kafka is in trouble, the client keeps trying; if it lasts, check the brokers and their addresses: {code}")),
             Trouble::Evicted => (
                 "evicted",
                 "this process was too late and the group went on without it (max.poll.interval.ms); it joins \

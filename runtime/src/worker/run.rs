@@ -6,7 +6,7 @@ use sqlx::{ConnectOptions, Pool};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::banner;
 use super::builder::{Plan, Subscription};
@@ -17,7 +17,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::flow::{Config, Core};
 use crate::inbox::consumers::{self, ConsumerId};
 use crate::inbox::{Store, server};
-use crate::source::kafka::{self, Broker, Kafka, Relay, Topics};
+use crate::source::kafka::{self, Broker, Kafka, NotReady, Relay, Topics};
 
 /// Connections beside those of running handlers: for progress, start offsets and dead letters.
 const SPARE_CONNECTIONS: usize = 2;
@@ -64,9 +64,11 @@ pub(super) async fn run<DB: Store>(mut plan: Plan<DB>) -> Result<(), WorkerError
         stop.send_replace(true);
         result = result.and(ended);
     }
-    if let Some(relay) = relay {
-        // What is not copied now is copied after the next start.
-        let _ended = relay.await;
+    // What is not copied now is copied after the next start.
+    if let Some(relay) = relay
+        && let Err(panic) = relay.await
+    {
+        error!("copying dead letters ended: {panic}; the database has them all");
     }
     result
 }
@@ -129,8 +131,11 @@ async fn prepare<DB: Store>(
     let asked = kafka.clone();
     tokio::task::spawn_blocking(move || kafka::check(&asked, &topics))
         .await
-        .map_err(|panic| WorkerError::Kafka(panic.to_string()))?
-        .map_err(WorkerError::Kafka)?;
+        .map_err(|panic| WorkerError::Internal(panic.to_string()))?
+        .map_err(|not_ready| match not_ready {
+            NotReady::Misconfigured(text) => WorkerError::Configuration(text),
+            NotReady::Unavailable(text) => WorkerError::Kafka(text),
+        })?;
     let mut ids = BTreeMap::new();
     for subscription in subscriptions {
         let consumer = &subscription.consumer;
@@ -252,7 +257,7 @@ fn relay<DB: Store>(
     parked: &Arc<Notify>,
     stopping: watch::Receiver<bool>,
 ) -> Result<tokio::task::JoinHandle<()>, WorkerError> {
-    let relay = Relay::new(kafka).map_err(|error| WorkerError::Kafka(error.to_string()))?;
+    let relay = Relay::new(kafka).map_err(|error| WorkerError::Configuration(error.to_string()))?;
     let consumers = ids.values().copied().collect();
     Ok(tokio::spawn(relay::run(plan.pool.clone(), relay, consumers, Arc::clone(parked), stopping)))
 }

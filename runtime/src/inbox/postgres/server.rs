@@ -25,7 +25,7 @@ impl ServerStore for Postgres {
             return refuse(format!("the database is encoded in {encoding}; {text}"));
         }
         if recovering {
-            let text = "the server is a standby and only reads; waiting for the primary, or for a promotion";
+            let text = "the server is a standby and only reads: give the address of the primary, or start again after a promotion";
             return Err(Failure::new(FailureKind::Environment, text));
         }
         // Two connections are needed to tell.

@@ -10,7 +10,7 @@ use rdkafka::ClientConfig;
 /// # fn main() -> Result<(), handstamp::KafkaConfigError> {
 /// let kafka = Kafka::from_env()?                       // KAFKA_BROKERS
 ///     .group_instance_id("wallet-0")                   // static membership: restarts cost no rebalance
-///     .property("security.protocol", "ssl");
+///     .property("client.rack", "eu-1a");
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
@@ -54,7 +54,10 @@ const RESERVED: [(&str, &str); 5] = [
     ),
     ("auto.offset.reset", "say `start_at = earliest` or `start_at = latest` on the handler"),
     ("group.id", "the group is the consumer's name, or what `.group(\"…\")` says"),
-    ("test.mock.num.brokers", "start a mock broker by itself and give its address"),
+    (
+        "test.mock.num.brokers",
+        "start a mock broker by itself (`rdkafka::mocking::MockCluster`) and give its address",
+    ),
 ];
 
 impl Kafka {
@@ -82,6 +85,9 @@ impl Kafka {
 
     /// Sets any librdkafka property. Those that would break the guarantee are refused when the worker
     /// starts, by name.
+    ///
+    /// TLS and SASL are not built in: name `rdkafka` in your own `Cargo.toml`, of the same version and with
+    /// its feature `ssl` or `sasl`, and librdkafka is built with them.
     #[must_use]
     pub fn property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.properties.insert(name.into(), value.into());

@@ -173,13 +173,22 @@ impl ClientContext for Quiet {
 
 impl rdkafka::consumer::ConsumerContext for Quiet {}
 
+/// Why a worker cannot start on this Kafka.
+pub(crate) enum NotReady {
+    /// Something must be changed first.
+    Misconfigured(String),
+    /// No broker answers, or not as it should.
+    Unavailable(String),
+}
+
 /// Checks that brokers answer and that the topics exist; blocks. The text says what to change.
-pub(crate) fn check(kafka: &Kafka, topics: &[Arc<str>]) -> Result<(), String> {
-    kafka.check().map_err(|error| error.to_string())?;
+pub(crate) fn check(kafka: &Kafka, topics: &[Arc<str>]) -> Result<(), NotReady> {
+    kafka.check().map_err(|error| NotReady::Misconfigured(error.to_string()))?;
     // With a group, so that properties of groups are checked, too.
-    let consumer = bystander(kafka, "handstamp-check")?;
+    let consumer = bystander(kafka, "handstamp-check").map_err(NotReady::Misconfigured)?;
     for topic in topics {
-        partitions(kafka, &consumer, topic)?.ok_or_else(|| missing(kafka, topic))?;
+        let found = partitions(kafka, &consumer, topic).map_err(NotReady::Unavailable)?;
+        found.ok_or_else(|| NotReady::Misconfigured(missing(kafka, topic)))?;
     }
     Ok(())
 }

@@ -41,21 +41,34 @@ pub struct Record {
     headers: Vec<(String, Vec<u8>)>,
 }
 
-/// An event that was not acknowledged. It may have arrived all the same: publish it again under the
-/// same id, and it is applied once.
+/// Why an event was not published.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "event {event_id} for topic `{topic}` was not acknowledged: {error}; publish it again under the same id"
-)]
 #[non_exhaustive]
-pub struct PublishError {
-    /// The id to publish it under again.
-    pub event_id: String,
-    /// The topic.
-    pub topic: String,
-    /// What the client said.
-    #[source]
-    pub error: BoxError,
+pub enum PublishError {
+    /// It cannot be sent as it is; nothing was.
+    #[error("an event for topic `{topic}` cannot be sent: {reason}")]
+    #[non_exhaustive]
+    Invalid {
+        /// The topic.
+        topic: String,
+        /// What to change.
+        reason: String,
+    },
+    /// It was not acknowledged. It may have arrived all the same: publish it again under the same id, and it
+    /// is applied once.
+    #[error(
+        "event {event_id} for topic `{topic}` was not acknowledged: {error}; publish it again under the same id"
+    )]
+    #[non_exhaustive]
+    NotAcknowledged {
+        /// The id to publish it under again.
+        event_id: String,
+        /// The topic.
+        topic: String,
+        /// What the client said.
+        #[source]
+        error: BoxError,
+    },
 }
 
 impl Record {
@@ -100,6 +113,22 @@ impl Record {
         self.headers.push((name.into(), value.into()));
         self
     }
+
+    /// Why every consumer would park it, or the client refuse it.
+    fn refusal(&self) -> Option<String> {
+        if self.event_id.as_deref() == Some("") {
+            return Some("its id is empty: leave `event_id` out for a new one".to_owned());
+        }
+        let name = self
+            .headers
+            .iter()
+            .map(|(name, _)| name)
+            .find(|name| *name == EVENT_ID || name.contains('\0'))?;
+        Some(match name.as_str() {
+            EVENT_ID => format!("the header `{EVENT_ID}` is set by `Record::event_id`"),
+            name => format!("the name of header {name:?} contains a NUL byte"),
+        })
+    }
 }
 
 impl Publisher {
@@ -120,16 +149,15 @@ impl Publisher {
     /// Dropping the future does not call the record back.
     ///
     /// # Errors
-    /// If it was not acknowledged; it may have arrived all the same.
+    /// If it cannot be sent as it is, or was not acknowledged; then it may have arrived all the same.
     pub async fn publish(&self, record: Record) -> Result<String, PublishError> {
+        if let Some(reason) = record.refusal() {
+            return Err(PublishError::Invalid { topic: record.topic, reason });
+        }
         let event_id = record.event_id.unwrap_or_else(|| Uuid::now_v7().to_string());
         let mut headers = OwnedHeaders::new_with_capacity(record.headers.len() + 1)
             .insert(Header { key: EVENT_ID, value: Some(event_id.as_bytes()) });
         for (name, value) in &record.headers {
-            if name.contains('\0') {
-                let error = format!("the name of header {name:?} contains a NUL byte").into();
-                return Err(PublishError { event_id, topic: record.topic, error });
-            }
             headers = headers.insert(Header { key: name, value: Some(value) });
         }
         let mut outgoing: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&record.topic).headers(headers);
@@ -139,12 +167,13 @@ impl Publisher {
             Ok(_) => Ok(event_id),
             Err((error, _)) => {
                 let error = explain(&error, &record.topic);
-                Err(PublishError { event_id, topic: record.topic, error })
+                Err(PublishError::NotAcknowledged { event_id, topic: record.topic, error })
             }
         }
     }
 
-    /// Waits until everything handed over was acknowledged or given up.
+    /// Waits until everything handed over was acknowledged or given up, blocking the thread. Only for records
+    /// whose [`publish`](Self::publish) was not waited for.
     ///
     /// # Errors
     /// If that takes longer than `limit`.
@@ -168,5 +197,19 @@ fn explain(error: &KafkaError, topic: &str) -> BoxError {
 impl std::fmt::Debug for Publisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Publisher").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_consumer_would_park_is_not_published() {
+        let refusal = |record: Record| record.refusal().unwrap_or_default();
+        assert!(refusal(Record::to("t").event_id("")).contains("empty"));
+        assert!(refusal(Record::to("t").header("event_id", "evt-1")).contains("Record::event_id"));
+        assert!(refusal(Record::to("t").header("a\0b", "")).contains("NUL"));
+        assert_eq!(Record::to("t").event_id("evt-1").header("type", "deposit").refusal(), None);
     }
 }
