@@ -72,7 +72,7 @@ impl<DB: Database> Connections<DB> {
     }
 
     /// Returns to the pool what has not been used for a while.
-    pub(crate) fn release_idle(&self) {
+    pub fn release_idle(&self) {
         let Some(kept) = &self.kept else { return };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         // The last used are at the end.

@@ -21,7 +21,9 @@ mod postgres;
 mod sqlite;
 
 pub use access::Access;
-pub(crate) use claim::{Claimant, Guard, Tables, Verdict};
+#[cfg(feature = "kafka")]
+pub(crate) use claim::Tables;
+pub(crate) use claim::{Claimant, Guard, Verdict};
 pub use connections::Connections;
 pub use open::Inbox;
 pub use store::Store;
