@@ -17,7 +17,7 @@ use crate::handler::{OnOutOfRange, StartAt};
 use crate::inbox::Store;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::{self, Progress, TrackedPartition};
-use crate::source::kafka::{Broker, Topics};
+use crate::source::kafka::{Broker, Committed, Topics};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -59,24 +59,20 @@ pub(super) struct OpenLane {
 struct Read {
     cluster: Arc<str>,
     /// By topic.
-    ids: Vec<Uuid>,
-    committed: BTreeMap<Tp, Option<i64>>,
+    ids: Vec<Result<Uuid, String>>,
+    committed: BTreeMap<Tp, Committed>,
     /// By topic and handler.
     rows: BTreeMap<(u16, usize), Vec<Progress>>,
 }
 
 impl<DB: Store> Opening<DB> {
     /// Looks until it has found something or nobody wants to know any more.
-    pub(super) async fn run(&self, tps: Vec<Tp>, ticket: Ticket, answer: UnboundedSender<Answer>) {
+    pub(super) async fn run(&self, mut tps: Vec<Tp>, ticket: Ticket, answer: UnboundedSender<Answer>) {
         let mut pause = FIRST_PAUSE;
         while ticket.is_wanted() {
-            let (found, error) = match self.look(&tps).await {
-                Ok(found) => (found, None),
-                Err(error) => (Vec::new(), Some(error)),
-            };
-            let again = error.is_some();
+            let (found, error) = self.look(&mut tps).await;
             let opened = Opened { ticket: ticket.clone(), found, error };
-            if answer.send(Answer::Opened(opened)).is_err() || !again {
+            if answer.send(Answer::Opened(opened)).is_err() || tps.is_empty() {
                 break;
             }
             tokio::time::sleep(pause).await;
@@ -84,20 +80,32 @@ impl<DB: Store> Opening<DB> {
         }
     }
 
-    async fn look(&self, tps: &[Tp]) -> Result<Vec<(Tp, Found)>, String> {
-        let read = self.read(tps).await?;
-        let mut found = Vec::with_capacity(tps.len());
-        for tp in tps {
-            found.push((*tp, self.decide(*tp, &read).await?));
+    /// Decides what it can. The partitions that are left in `tps` are looked at again, for the reason that
+    /// is returned: one that cannot be judged holds up no other.
+    async fn look(&self, tps: &mut Vec<Tp>) -> (Vec<(Tp, Found)>, Option<String>) {
+        let read = match self.read(tps).await {
+            Ok(read) => read,
+            Err(error) => return (Vec::new(), Some(error)),
+        };
+        let (mut found, mut left, mut reason) = (Vec::new(), Vec::new(), None);
+        for tp in std::mem::take(tps) {
+            match self.decide(tp, &read).await {
+                Ok(decided) => found.push((tp, decided)),
+                Err(error) => {
+                    left.push(tp);
+                    reason.get_or_insert(error);
+                }
+            }
         }
-        Ok(found)
+        *tps = left;
+        (found, reason)
     }
 
     async fn read(&self, tps: &[Tp]) -> Result<Read, String> {
         let cluster = self.broker.cluster_id().await.map_err(text)?.into();
         let mut ids = Vec::new();
         for (id, topic) in self.broker.topic_ids().await.map_err(text)?.into_iter().zip(self.topics.names()) {
-            ids.push(id.map_err(|code| format!("topic `{topic}`: {code}"))?);
+            ids.push(id.map_err(|code| format!("topic `{topic}`: {code}")));
         }
         let committed = self.broker.committed(tps.to_vec()).await.map_err(text)?.into_iter().collect();
         let mut rows = BTreeMap::new();
@@ -136,8 +144,13 @@ impl<DB: Store> Opening<DB> {
                 },
             })
             .collect();
-        let actual = Identity { cluster: read.cluster.to_string(), topic_id: topic_id(tp, read) };
-        let committed = read.committed.get(&tp).copied().flatten().map(NextOffset);
+        let topic_id = read.ids.get(usize::from(tp.topic)).cloned().unwrap_or_else(|| Ok(Uuid::nil()))?;
+        let actual = Identity { cluster: read.cluster.to_string(), topic_id };
+        let committed = match read.committed.get(&tp) {
+            Some(Ok(committed)) => committed.map(NextOffset),
+            Some(Err(error)) => return Err(error.to_string()),
+            None => return Err("the group's committed offset was not told".to_owned()),
+        };
         let place = Place { topic: self.topics.name(tp).to_string(), partition: tp.partition };
         let start = match start::decide(&place, committed, &actual, &known) {
             Ok(start) => start,
@@ -170,10 +183,14 @@ impl<DB: Store> Opening<DB> {
                     topic: Arc::clone(self.topics.name(tp)),
                     partition: tp.partition,
                     cluster: Arc::clone(&read.cluster),
-                    topic_id: topic_id(tp, read),
+                    topic_id,
                     incarnation: 1,
                 };
-                progress::create(&self.pool, *id, &partition, at).await.map_err(text)?
+                let row = progress::create(&self.pool, *id, &partition, at).await.map_err(text)?;
+                if row.next != at {
+                    return Err("another member made the progress row meanwhile".to_owned());
+                }
+                row
             };
             lanes.push(OpenLane {
                 row: Row { consumer: *id, partition: Arc::new(row.partition) },
@@ -190,28 +207,22 @@ impl<DB: Store> Opening<DB> {
     pub(super) async fn off_log(&self, positions: Vec<(Tp, Epoch, i64)>, answer: UnboundedSender<Answer>) {
         let mut off = Vec::new();
         for (tp, epoch, next) in positions {
-            let mut pause = FIRST_PAUSE;
-            let (low, high) = loop {
-                match self.broker.log_range(tp).await {
-                    Ok(range) => break range,
-                    Err(_) if answer.is_closed() => return,
-                    Err(_) => tokio::time::sleep(pause).await,
-                }
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            };
-            if OutOfRange::find(NextOffset(next), NextOffset(low), NextOffset(high)).is_some() {
+            // One that cannot be asked now is found by its silence.
+            if let Ok((low, high)) = self.broker.log_range(tp).await
+                && OutOfRange::find(NextOffset(next), NextOffset(low), NextOffset(high)).is_some()
+            {
                 off.push((tp, epoch));
             }
         }
         let _gone = answer.send(Answer::OffLog(off));
     }
 
-    /// Finds out which of these have records behind their position that were not delivered.
+    /// Finds out which of these do not stand at the end of their logs, though nothing was delivered.
     pub(super) async fn stalled(&self, silent: Vec<(Tp, Epoch, i64)>, answer: UnboundedSender<Answer>) {
         let mut stalled = Vec::new();
         for (tp, epoch, next) in silent {
             // A broker that does not answer explains the silence.
-            if self.broker.log_range(tp).await.is_ok_and(|(_, high)| high > next) {
+            if self.broker.log_range(tp).await.is_ok_and(|(_, high)| high != next) {
                 stalled.push((tp, epoch));
             }
         }
@@ -241,10 +252,6 @@ impl<DB: Store> Opening<DB> {
             off.low,
         )
     }
-}
-
-fn topic_id(tp: Tp, read: &Read) -> Uuid {
-    read.ids.get(usize::from(tp.topic)).copied().unwrap_or_default()
 }
 
 /// Why a partition whose topic has another id than its row is not read any more.

@@ -26,7 +26,7 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 /// How long one connection may take when the pool has got none.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How many hand-overs may wait between the poll thread and the driver.
-const HANDOVERS: usize = 16;
+const HANDOVERS: usize = 4;
 
 pub(super) async fn run<DB: Store>(mut plan: Plan<DB>) -> Result<(), WorkerError> {
     let kafka = plan.kafka.take().ok_or_else(|| {

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rdkafka::consumer::{Consumer as _, RebalanceProtocol};
 use rdkafka::error::KafkaResult;
@@ -9,10 +9,11 @@ use super::poll::Start;
 use super::{Consumer, Topics};
 use crate::flow::{Epoch, Tp};
 
-/// The partitions that librdkafka fetches for us, which may be fewer than the group gave us: one
-/// whose start is not known yet, or that has stopped, is left out of the assignment.
+/// The partitions that the group gave us, and those of them that librdkafka fetches: one whose start is
+/// not known yet, or that has stopped, is left out of the assignment.
 #[derive(Debug, Default)]
 pub(super) struct Assignment {
+    given: BTreeSet<Tp>,
     held: BTreeMap<Tp, Held>,
 }
 
@@ -65,52 +66,85 @@ impl Assignment {
         self.held.iter().map(|(tp, held)| (*tp, held.epoch, held.next))
     }
 
-    /// Takes partitions in, at their offsets; one that is held already starts again.
+    /// The group gave us these. The eager protocol revokes everything before.
+    pub(super) fn given(&mut self, consumer: &Consumer, tps: &[Tp]) {
+        if !is_cooperative(consumer) {
+            self.given.clear();
+            self.held.clear();
+        }
+        self.given.extend(tps);
+    }
+
+    /// Everything is over: what we had been given.
+    pub(super) fn give_up(&mut self) -> Vec<Tp> {
+        self.held.clear();
+        std::mem::take(&mut self.given).into_iter().collect()
+    }
+
+    /// Takes partitions in, at their offsets; one that is held already starts again. Those that the group
+    /// has taken back since are left alone: librdkafka would fetch them all the same.
     pub(super) fn add(&mut self, consumer: &Consumer, topics: &Topics, starts: &[Start]) -> KafkaResult<()> {
-        let again: Vec<Tp> =
-            starts.iter().map(|start| start.tp).filter(|tp| self.held.contains_key(tp)).collect();
+        let starts = || starts.iter().filter(|start| self.given.contains(&start.tp)).copied();
+        let starts: Vec<Start> = starts().collect();
+        if starts.is_empty() {
+            return Ok(());
+        }
         let cooperative = is_cooperative(consumer);
-        if cooperative && !again.is_empty() {
-            consumer.incremental_unassign(&list(topics, again.iter().map(|tp| (*tp, None)))?)?;
-        }
-        for &Start { tp, epoch, next, topic_id } in starts {
-            let held = Held { epoch, topic_id, next, wanted: Flow::Fetching, actual: Flow::Fetching };
-            self.held.insert(tp, held);
-        }
         if cooperative {
+            let again: Vec<Tp> = starts.iter().map(|start| start.tp).collect();
+            self.unassign(consumer, topics, &again)?;
             let added = list(topics, starts.iter().map(|start| (start.tp, Some(start.next))))?;
             resume(consumer, &added);
-            consumer.incremental_assign(&added)
-        } else {
-            self.assign_all(consumer, topics)
+            consumer.incremental_assign(&added)?;
         }
+        for &Start { tp, epoch, next, topic_id } in &starts {
+            let (wanted, actual) = (Flow::Fetching, Flow::Fetching);
+            self.held.insert(tp, Held { epoch, topic_id, next, wanted, actual });
+        }
+        if cooperative {
+            return Ok(());
+        }
+        let assigned = self.assign_all(consumer, topics);
+        if assigned.is_err() {
+            self.held.retain(|tp, _| starts.iter().all(|start| start.tp != *tp));
+        }
+        assigned
     }
 
     /// Stops fetching a partition that the group still counts as ours.
     pub(super) fn leave_out(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp) -> KafkaResult<()> {
-        if self.held.remove(&tp).is_none() {
+        if !self.held.contains_key(&tp) {
             return Ok(());
         }
         if is_cooperative(consumer) {
-            consumer.incremental_unassign(&list(topics, [(tp, None)])?)
+            self.unassign(consumer, topics, &[tp])
         } else {
+            self.held.remove(&tp);
             self.assign_all(consumer, topics)
         }
     }
 
-    /// Answers a revocation: gives back what is held of `tps`.
+    /// Answers a revocation. The eager protocol takes everything back.
     pub(super) fn give_back(&mut self, consumer: &Consumer, topics: &Topics, tps: &[Tp]) -> KafkaResult<()> {
-        let mut returned = Vec::new();
-        for tp in tps {
-            if self.held.remove(tp).is_some() {
-                returned.push((*tp, None));
-            }
-        }
         if is_cooperative(consumer) {
-            consumer.incremental_unassign(&list(topics, returned)?)
+            for tp in tps {
+                self.given.remove(tp);
+            }
+            self.unassign(consumer, topics, tps)
         } else {
+            self.give_up();
             consumer.unassign()
         }
+    }
+
+    /// Takes out of the assignment what is in it of these: librdkafka refuses all if it has not each one.
+    fn unassign(&mut self, consumer: &Consumer, topics: &Topics, tps: &[Tp]) -> KafkaResult<()> {
+        let assigned = consumer.assignment()?;
+        let elements = assigned.elements();
+        let ours = elements.iter().filter_map(|element| topics.find(element.topic(), element.partition()));
+        let returned: Vec<_> = ours.filter(|tp| tps.contains(tp)).map(|tp| (tp, None)).collect();
+        self.held.retain(|tp, _| !tps.contains(tp));
+        consumer.incremental_unassign(&list(topics, returned)?)
     }
 
     pub(super) fn pause(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp) {

@@ -36,6 +36,9 @@ pub(crate) enum LookupError {
     Other { what: &'static str, text: String },
 }
 
+/// What a group has committed for one partition.
+pub(crate) type Committed = Result<Option<i64>, LookupError>;
+
 impl LookupError {
     fn of(what: &'static str, error: &KafkaError) -> Self {
         match error.rdkafka_error_code() {
@@ -104,7 +107,7 @@ impl Broker {
     }
 
     /// The group's committed offsets; `None` where it has none. An error is never taken for none.
-    pub(crate) async fn committed(&self, tps: Vec<Tp>) -> Result<Vec<(Tp, Option<i64>)>, LookupError> {
+    pub(crate) async fn committed(&self, tps: Vec<Tp>) -> Result<Vec<(Tp, Committed)>, LookupError> {
         const WHAT: &str = "read committed offsets";
         self.ask(move |consumer, topics| {
             let list = assignment::list(topics, tps.into_iter().map(|tp| (tp, None)))
@@ -112,18 +115,18 @@ impl Broker {
             let list =
                 consumer.committed_offsets(list, LIMIT).map_err(|error| LookupError::of(WHAT, &error))?;
             let elements = list.elements();
-            elements
+            let known = elements
                 .iter()
-                .filter_map(|element| Some((topics.find(element.topic(), element.partition())?, element)))
-                .map(|(tp, element)| {
-                    element.error().map_err(|error| LookupError::of(WHAT, &error))?;
-                    let offset = match element.offset() {
-                        Offset::Offset(offset) => Some(offset),
-                        _ => None,
-                    };
-                    Ok((tp, offset))
-                })
-                .collect()
+                .filter_map(|element| Some((topics.find(element.topic(), element.partition())?, element)));
+            let committed = known.map(|(tp, element)| {
+                let offset = match (element.error(), element.offset()) {
+                    (Err(error), _) => Err(LookupError::of(WHAT, &error)),
+                    (Ok(()), Offset::Offset(offset)) => Ok(Some(offset)),
+                    (Ok(()), _) => Ok(None),
+                };
+                (tp, offset)
+            });
+            Ok(committed.collect())
         })
         .await
     }

@@ -19,7 +19,7 @@ use rdkafka::consumer::BaseConsumer;
 #[cfg(feature = "cli")]
 pub(crate) use admin::{Admin, PartitionLog, TopicLog};
 pub use config::{Kafka, KafkaConfigError};
-pub(crate) use lookup::{Broker, LookupError, NotReady, check};
+pub(crate) use lookup::{Broker, Committed, LookupError, NotReady, check};
 pub(crate) use poll::{Command, Input, Released, Start, Trouble};
 pub use publisher::{PublishError, Publisher, Record};
 pub(crate) use relay::{Copy, Relay, RelayError};

@@ -1,3 +1,4 @@
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -9,6 +10,7 @@ use rdkafka::message::Message as _;
 use tokio::sync::mpsc::Sender;
 use uuid::Uuid;
 
+use super::assignment::Assignment;
 use super::rebalance::Context;
 pub(crate) use super::rebalance::Released;
 use super::{Consumer, Kafka, Topics, convert};
@@ -17,10 +19,12 @@ use crate::message::Message;
 
 /// How long one poll waits; also how long a command may wait.
 const POLL: Duration = Duration::from_millis(20);
-/// How often positions are read while nothing arrives.
+/// How often positions are read.
 const POSITIONS_EVERY: Duration = Duration::from_millis(500);
-/// How many records are handed over at once.
+/// How many records are handed over at once,
 const BATCH: usize = 256;
+/// or how many bytes of them: handed over, they no longer count in librdkafka's own queue.
+const BATCH_BYTES: usize = 2 << 20;
 /// How long a dead client is left alone before a new one is made.
 const REBUILD_AFTER: Duration = Duration::from_secs(1);
 /// How long closing waits for lookups that still use the client.
@@ -125,7 +129,12 @@ impl Poll {
     /// Runs until told to close or until nobody listens.
     pub(crate) fn run(self) {
         loop {
-            match self.one_client() {
+            let end = panic::catch_unwind(AssertUnwindSafe(|| self.one_client())).unwrap_or_else(|_| {
+                // The client closes here, on the thread that may run callbacks.
+                drop(lock(&self.slot).take());
+                Err("the poll thread panicked".to_owned())
+            });
+            match end {
                 Ok(End::Asked) => break,
                 Ok(End::Fatal(error)) | Err(error) => {
                     if self.inputs.blocking_send(Input::Trouble(Trouble::Rebuilt { error })).is_err() {
@@ -164,9 +173,9 @@ impl Poll {
                     Err(TryRecvError::Empty) => break,
                 }
             }
-            let mut records = Vec::new();
+            let (mut records, mut bytes) = (Vec::new(), 0);
             let mut wait = POLL;
-            while records.len() < BATCH {
+            while records.len() < BATCH && bytes < BATCH_BYTES {
                 match consumer.poll(wait) {
                     Some(Ok(record)) => {
                         wait = Duration::ZERO;
@@ -179,6 +188,7 @@ impl Poll {
                         if let Some((epoch, topic_id)) = held {
                             let topic = self.topics.name(tp);
                             let message = Arc::new(convert::message(&record, topic, topic_id));
+                            bytes += message.size();
                             records.push(Fetched { tp, epoch, offset, message });
                         }
                     }
@@ -191,11 +201,11 @@ impl Poll {
                     None => break,
                 }
             }
-            let idle = records.is_empty();
-            if !idle && self.inputs.blocking_send(Input::Records(records)).is_err() {
+            if !records.is_empty() && self.inputs.blocking_send(Input::Records(records)).is_err() {
                 return End::Asked;
             }
-            if idle && positions_read.elapsed() >= POSITIONS_EVERY {
+            // Now they stand behind every record that was read.
+            if positions_read.elapsed() >= POSITIONS_EVERY {
                 positions_read = Instant::now();
                 self.positions(consumer);
             }
@@ -204,6 +214,10 @@ impl Poll {
 
     fn obey(&self, consumer: &Consumer, command: Command) {
         let (context, topics) = (consumer.context(), &self.topics);
+        // An assignment would make a lost one pass for held. Its revocation is on the way.
+        if consumer.assignment_lost() {
+            return;
+        }
         match command {
             Command::Assign(starts) => {
                 if let Err(error) = context.assignment(|held| held.add(consumer, topics, &starts)) {
@@ -288,13 +302,10 @@ impl Poll {
     /// Leaves the group. Everything was drained before, so a crash of librdkafka in here loses nothing.
     fn close(&self, consumer: Arc<Consumer>) {
         lock(&self.slot).take();
-        let all: Vec<Tp> =
-            consumer.context().assignment(|held| held.positions().map(|(tp, ..)| tp).collect());
-        if !all.is_empty() {
-            // A fatal error: nothing can be committed any more.
-            self.tell(Input::Lost(all.clone()));
-            let _unassigned =
-                consumer.context().assignment(|held| held.give_back(&consumer, &self.topics, &all));
+        // After a fatal error librdkafka takes everything back without a word.
+        let given = consumer.context().assignment(Assignment::give_up);
+        if !given.is_empty() {
+            self.tell(Input::Lost(given));
         }
         let deadline = Instant::now() + CLOSE_LIMIT;
         let mut consumer = Some(consumer);

@@ -46,10 +46,9 @@ impl Context {
         let answered = if is_cooperative(consumer) {
             consumer.incremental_assign(&none)
         } else {
-            // What is held survives only as far as the new assignment confirms it: it does not, since
-            // the eager protocol revokes everything first.
             consumer.assign(&none)
         };
+        self.assignment(|assignment| assignment.given(consumer, &tps));
         self.report("assign", answered);
         self.tell(Input::Owned(tps));
     }

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -8,6 +9,9 @@ use crate::flow::{Event, NextOffset, Offset, Tp};
 use crate::inbox::Store;
 use crate::source::kafka::{Input, Trouble};
 use crate::worker::notice::Notice;
+
+/// How long partitions rest that librdkafka did not take into the assignment.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 
 /// What the poll thread tells.
 impl<DB: Store> Driver<DB> {
@@ -40,6 +44,8 @@ impl<DB: Store> Driver<DB> {
                 self.heard_of_group = true;
                 self.log.owned(tps.len());
                 if !tps.is_empty() && !self.stopping {
+                    // Nothing of an earlier assignment may go on.
+                    self.step(Event::Lost { tps: tps.clone() });
                     self.open(&tps);
                 }
             }
@@ -62,7 +68,7 @@ impl<DB: Store> Driver<DB> {
             Input::NotAssigned(tps) => {
                 let ours: Vec<Tp> = tps.into_iter().filter(|tp| self.owned.contains(*tp)).collect();
                 self.step(Event::Lost { tps: ours.clone() });
-                self.open(&ours);
+                self.open_after(REFUSED_PAUSE, &ours);
             }
             Input::Trouble(trouble) => {
                 if let Trouble::Rebuilt { error } = &trouble {

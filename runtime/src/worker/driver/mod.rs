@@ -149,7 +149,26 @@ impl<DB: Store> Driver<DB> {
         while !self.finished {
             let wake = self.core.next_wakeup().map(|at| self.zero + Duration::from_millis(at.0));
             tokio::select! {
+                // What is rare comes first: a backlog must not hold up a stop or a deadline.
                 biased;
+                _ = stop.wait_for(|stop| *stop), if !self.stopping => {
+                    self.begin_to_stop();
+                    self.step(Event::Drain);
+                }
+                () = at(self.drain_deadline) => {
+                    self.drain_deadline = None;
+                    let tps = self.core.snapshot().partitions.iter().map(|partition| partition.tp).collect();
+                    self.step(Event::DrainDeadline { tps });
+                }
+                () = at(self.owned.deadline()) => {
+                    let tps = self.owned.overdue(Instant::now());
+                    self.step(Event::DrainDeadline { tps });
+                }
+                _ = look.tick() => self.look(),
+                () = tokio::time::sleep_until(explain), if !self.heard_of_group => {
+                    self.log.waiting_for_group(self.session_timeout);
+                    explain = Instant::now() + self.session_timeout.max(EXPLAIN_AFTER);
+                }
                 _ = self.answers.recv_many(&mut answers, 256) => {
                     for answer in answers.drain(..) {
                         self.answered(answer);
@@ -160,24 +179,6 @@ impl<DB: Store> Driver<DB> {
                     None => self.poll_thread_ended(),
                 },
                 () = at(wake) => self.step(Event::Tick),
-                () = at(self.owned.deadline()) => {
-                    let tps = self.owned.overdue(Instant::now());
-                    self.step(Event::DrainDeadline { tps });
-                }
-                () = at(self.drain_deadline) => {
-                    self.drain_deadline = None;
-                    let tps = self.core.snapshot().partitions.iter().map(|partition| partition.tp).collect();
-                    self.step(Event::DrainDeadline { tps });
-                }
-                _ = stop.wait_for(|stop| *stop), if !self.stopping => {
-                    self.begin_to_stop();
-                    self.step(Event::Drain);
-                }
-                _ = look.tick() => self.look(),
-                () = tokio::time::sleep_until(explain), if !self.heard_of_group => {
-                    self.log.waiting_for_group(self.session_timeout);
-                    explain = Instant::now() + self.session_timeout.max(EXPLAIN_AFTER);
-                }
             }
             self.perform();
         }

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -14,9 +15,16 @@ use crate::worker::opening::{self, Found, Opened};
 impl<DB: Store> Driver<DB> {
     /// Looks up where partitions start.
     pub(super) fn open(&mut self, tps: &[Tp]) {
+        self.open_after(Duration::ZERO, tps);
+    }
+
+    pub(super) fn open_after(&mut self, pause: Duration, tps: &[Tp]) {
         let ticket = self.owned.opening(tps);
         let (opening, answer, tps) = (Arc::clone(&self.opening), self.answer.clone(), tps.to_vec());
-        tokio::spawn(async move { opening.run(tps, ticket, answer).await });
+        tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            opening.run(tps, ticket, answer).await;
+        });
     }
 
     pub(super) fn opened(&mut self, opened: Opened) {
@@ -113,11 +121,11 @@ impl<DB: Store> Driver<DB> {
 
     /// Something is wrong with the position of these: looking up their starts says what is to be done.
     pub(super) fn open_again(&mut self, tps: Vec<(Tp, Epoch)>) {
-        for (tp, epoch) in tps {
-            if self.owned.epoch(tp) == Some(epoch) {
-                self.step(Event::Lost { tps: vec![tp] });
-                self.open(&[tp]);
-            }
+        let current = tps.into_iter().filter(|(tp, epoch)| self.owned.epoch(*tp) == Some(*epoch));
+        let tps: Vec<Tp> = current.map(|(tp, _)| tp).collect();
+        if !tps.is_empty() {
+            self.step(Event::Lost { tps: tps.clone() });
+            self.open(&tps);
         }
     }
 }
