@@ -1,8 +1,9 @@
 //! A topic that was deleted and created again under its name (C15).
 
+use anyhow::ensure;
 use handstamp::internal::progress::{self, TrackedPartition};
 use handstamp::{Notice, Payload, Position, idempotent};
-use handstamp_tests::{Record, Running, TestTopic};
+use handstamp_tests::{Record, Running, TestTopic, eventually};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -160,4 +161,27 @@ async fn c15_offsets_of_the_new_topic_are_not_taken_for_those_of_the_old_one() {
     running.until_done(2).await;
     running.stop().await.expect("a clean stop");
     assert_eq!(scene.applied_by("by-position").await, ["e0", "e1", "f0", "f1"]);
+}
+
+#[tokio::test]
+async fn a_topic_that_was_deleted_holds_up_no_other_topic_of_its_group() {
+    let (scene, other) = (Scene::new(1).await, TestTopic::create(2).await);
+    let mut running = with_other(&scene, &other);
+    scene.produce(0, ids("e", 0..1)).await;
+    running.until_done(1).await;
+    scene.topic.delete().await;
+    // It joins, so that every partition of the other topic is opened anew.
+    let builder = scene.builder(scene.kafka()).state(Gate::open());
+    let mut joined = Running::start(builder.consume::<ledger>(other.name()));
+    joined.next(SOON, |notice| started(notice).is_some()).await;
+    let both = (0..2).map(|partition| event(&format!("other{partition}")).partition(partition));
+    other.produce_all(both).await;
+    eventually(SOON, async || {
+        let applied = scene.applied().await;
+        ensure!(applied == ["e000000", "other0", "other1"], "applied: {applied:?}");
+        Ok(())
+    })
+    .await;
+    joined.stop().await.expect("a clean stop");
+    running.stop().await.expect("a clean stop");
 }
