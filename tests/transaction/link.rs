@@ -1,5 +1,6 @@
-//! A link to the server that can be cut at a chosen statement.
+//! A link to the server that can be cut at a chosen statement, and that counts round trips.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sqlx::postgres::PgConnectOptions;
@@ -20,6 +21,7 @@ pub enum Cut {
 pub struct Link {
     port: u16,
     cut: Arc<Mutex<Option<Cut>>>,
+    round_trips: Arc<AtomicUsize>,
 }
 
 impl Link {
@@ -29,17 +31,24 @@ impl Link {
         let port = listener.local_addr().expect("it is bound").port();
         let cut = Arc::new(Mutex::new(None));
         let armed = cut.clone();
+        let round_trips = Arc::new(AtomicUsize::new(0));
+        let counted = round_trips.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(&target).await.expect("the server answers");
-                tokio::spawn(pass(client, server, armed.clone()));
+                tokio::spawn(pass(client, server, armed.clone(), counted.clone()));
             }
         });
-        Self { port, cut }
+        Self { port, cut, round_trips }
     }
 
     pub fn route(&self, options: PgConnectOptions) -> PgConnectOptions {
         options.host("127.0.0.1").port(self.port)
+    }
+
+    /// How often the client has asked and waited for an answer, over all its connections.
+    pub fn round_trips(&self) -> usize {
+        self.round_trips.load(Ordering::SeqCst)
     }
 
     pub fn cut(&self, cut: Cut) {
@@ -47,13 +56,22 @@ impl Link {
     }
 }
 
-async fn pass(mut client: TcpStream, mut server: TcpStream, cut: Arc<Mutex<Option<Cut>>>) {
+async fn pass(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    cut: Arc<Mutex<Option<Cut>>>,
+    round_trips: Arc<AtomicUsize>,
+) {
+    let mut waiting = false;
     let (mut asked, mut answered) = (vec![0; 65_536], vec![0; 65_536]);
     loop {
         tokio::select! {
             read = client.read(&mut asked) => {
                 let Ok(length @ 1..) = read else { return };
                 let asked = &asked[..length];
+                if !std::mem::replace(&mut waiting, true) {
+                    round_trips.fetch_add(1, Ordering::SeqCst);
+                }
                 match take_if_hit(&cut, asked) {
                     None => {
                         if server.write_all(asked).await.is_err() {
@@ -76,6 +94,7 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, cut: Arc<Mutex<Optio
             }
             read = server.read(&mut answered) => {
                 let Ok(length @ 1..) = read else { return };
+                waiting = false;
                 if client.write_all(&answered[..length]).await.is_err() {
                     return;
                 }

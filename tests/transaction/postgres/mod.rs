@@ -16,6 +16,7 @@ mod progress;
 #[path = "../both/registry.rs"]
 mod registry;
 mod rights;
+mod round_trips;
 #[path = "../both/schema.rs"]
 mod schema;
 mod settings;

@@ -1,0 +1,31 @@
+use std::future::pending;
+
+use handstamp::Disposition::{Applied, Duplicate};
+use handstamp::internal::{Connections, Consumer, Job, Registered, Task};
+
+use super::handlers::Credits;
+use super::new_database;
+use crate::database::server;
+use crate::link::Link;
+use crate::messages::{Assigned, message_at};
+
+#[tokio::test]
+async fn a_message_costs_a_round_trip_each_for_begin_claim_handler_guard_and_commit() {
+    let database = new_database().await;
+    let link = Link::to(&server()).await;
+    let pool = database.pool_as(|options| link.route(options)).await;
+    let consumer = Registered::<Credits>::new(&());
+    let assigned = Assigned::new(&pool, &consumer).await;
+    let connections = Connections::keeping(&pool);
+    let mut costs = Vec::new();
+    // The first prepares the statements on its connection.
+    for (event, offset, expected) in [("evt-1", 0, Applied), ("evt-2", 1, Applied), ("evt-2", 2, Duplicate)] {
+        let job = Job { attempt: 1, tracking: Some(assigned.tracking(offset + 1)), task: Task::Apply };
+        let before = link.round_trips();
+        let message = message_at(event, offset);
+        let done = consumer.run(&connections, &message, &job, Box::pin(pending())).await;
+        assert_eq!(done.expect("the server answers"), expected);
+        costs.push(link.round_trips() - before);
+    }
+    assert_eq!(costs[1..], [5, 4], "one statement of the handler, and none for a duplicate");
+}
