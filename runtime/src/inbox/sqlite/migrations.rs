@@ -1,6 +1,10 @@
+use std::time::{Duration, Instant};
+
 use sqlx::{Sqlite, SqliteConnection};
 
 use crate::migrate::{Migrated, Migration, MigrationStore};
+
+const MODE_LIMIT: Duration = Duration::from_secs(10);
 
 impl MigrationStore for Sqlite {
     const MIGRATIONS: &'static [Migration] = &[Migration {
@@ -26,9 +30,21 @@ impl MigrationStore for Sqlite {
     }
 
     /// Readers and the writer do not wait for each other in WAL; the mode stays with the file.
+    ///
+    /// No busy timeout helps where several change the mode at once, so this waits for the others itself.
     async fn prepare(connection: &mut SqliteConnection) -> sqlx::Result<()> {
-        sqlx::query("PRAGMA journal_mode = WAL").execute(connection).await?;
-        Ok(())
+        let deadline = Instant::now() + MODE_LIMIT;
+        loop {
+            let Err(error) = sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await else {
+                return Ok(());
+            };
+            if !is_busy(&error) || Instant::now() >= deadline {
+                return Err(error);
+            }
+            // Apart from each other, or they would meet again.
+            let apart = u64::from(deadline.saturating_duration_since(Instant::now()).subsec_nanos() % 20);
+            tokio::time::sleep(Duration::from_millis(5 + apart)).await;
+        }
     }
 
     /// There is one writer at a time, and this is it since BEGIN IMMEDIATE.
@@ -62,4 +78,10 @@ impl MigrationStore for Sqlite {
     fn grants(_: &str) -> String {
         String::new()
     }
+}
+
+/// `SQLITE_BUSY`, whatever its extended part.
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    code.and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == 5)
 }
