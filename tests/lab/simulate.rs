@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::sim::{self, Report, Violation};
 
-/// How many violations are printed in full.
+/// How many violations are printed.
 const SHOWN: usize = 10;
 
 #[derive(Debug, Args)]
@@ -30,6 +30,7 @@ struct Summary {
     experiment: &'static str,
     #[serde(flatten)]
     report: Report,
+    /// The first ones.
     failed_seeds: Vec<u64>,
     seconds: f64,
 }
@@ -48,7 +49,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         eprintln!("{violation}");
         eprintln!("    replay: cargo run --release --bin lab -- sim --seed {}", violation.seed);
     }
-    let failed_seeds = violations.iter().map(|violation| violation.seed).collect();
+    let failed_seeds = violations.iter().take(SHOWN).map(|violation| violation.seed).collect();
     let seconds = started.elapsed().as_secs_f64();
     let summary = Summary { experiment: "sim", report, failed_seeds, seconds };
     print(&summary, arguments.json);
