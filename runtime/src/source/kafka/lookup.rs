@@ -1,6 +1,6 @@
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -13,6 +13,9 @@ use crate::flow::Tp;
 
 /// How long any single request to the brokers may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(5);
+/// How long a topic may be unknown to the broker that is asked: one that was just made, or a broker that
+/// has just started, takes a moment.
+const MISSING_LIMIT: Duration = Duration::from_secs(3);
 /// How long a start waits for a first broker to answer.
 const START_LIMIT: Duration = Duration::from_secs(10);
 
@@ -190,8 +193,13 @@ pub(crate) fn check(kafka: &Kafka, topics: &[Arc<str>]) -> Result<(), NotReady> 
     // With a group, so that properties of groups are checked, too.
     let consumer = bystander(kafka, "handstamp-check").map_err(NotReady::Misconfigured)?;
     for topic in topics {
-        let found = partitions(kafka, &consumer, topic).map_err(NotReady::Unavailable)?;
-        found.ok_or_else(|| NotReady::Misconfigured(missing(kafka, topic)))?;
+        let deadline = Instant::now() + MISSING_LIMIT;
+        while partitions(kafka, &consumer, topic).map_err(NotReady::Unavailable)?.is_none() {
+            if Instant::now() >= deadline {
+                return Err(NotReady::Misconfigured(missing(kafka, topic)));
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
     Ok(())
 }
