@@ -78,6 +78,10 @@ pub mod flow;
 mod handler;
 mod inbox;
 mod key;
+#[cfg(handstamp_laboratory)]
+pub mod laboratory;
+#[cfg(not(handstamp_laboratory))]
+mod laboratory;
 mod message;
 mod migrate;
 #[cfg(feature = "kafka")]

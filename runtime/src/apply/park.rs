@@ -6,6 +6,7 @@ use crate::inbox::dead_letters::{NewLetter, Reason};
 use crate::inbox::transaction::{HOUSEKEEPING, Transaction, within};
 use crate::inbox::{Inbox, Store, Verdict};
 use crate::key::Key;
+use crate::laboratory::point;
 
 /// Why a message is given up.
 pub(super) struct Parting {
@@ -108,5 +109,7 @@ async fn write<DB: Store>(
         let unclaim = DB::unclaim(transaction.connection(), consumer, key);
         within(DB::STATEMENT_LIMIT, unclaim).await.map_err(failed)?;
     }
-    within(DB::STATEMENT_LIMIT, DB::park(transaction.connection(), &letter)).await.map_err(failed)
+    within(DB::STATEMENT_LIMIT, DB::park(transaction.connection(), &letter)).await.map_err(failed)?;
+    point!(InDeadLetter);
+    Ok(())
 }

@@ -10,6 +10,7 @@ use super::transaction::{Transaction, within};
 use super::{Connections, Store, Verdict};
 use crate::failure::{Class, Failure, FailureKind};
 use crate::key::Key;
+use crate::laboratory::point;
 
 /// An open inbox transaction, for handlers that need more than its connection. Dereferences to it.
 ///
@@ -62,6 +63,7 @@ impl<DB: Store> Inbox<DB> {
         let (connection, mark) = self.transaction.parts();
         let claim =
             within(DB::STATEMENT_LIMIT, DB::claim(connection, mark, claimant)).await.map_err(claim_failed)?;
+        point!(AfterClaim);
         let Claim { consumer: Some(consumer), progress, .. } = claim else {
             return Ok(None);
         };
@@ -81,6 +83,7 @@ impl<DB: Store> Inbox<DB> {
     ///
     /// COMMIT alone would not tell: of an aborted transaction it answers ROLLBACK, and sqlx says `Ok`.
     pub(crate) async fn guard(&mut self, guard: &Guard<'_>) -> Result<(), Failure> {
+        point!(BeforeGuard);
         if self.transaction.depth().await > 1 {
             return Err(self.forgotten());
         }

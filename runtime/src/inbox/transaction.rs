@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::{Connections, Store};
 use crate::failure::{Class, Failure, FailureKind, outcome_is_open};
+use crate::laboratory::point;
 
 const ROLLBACK_LIMIT: Duration = Duration::from_secs(2);
 const COMMIT_LIMIT: Duration = Duration::from_secs(30);
@@ -38,12 +39,14 @@ impl<DB: Store> Transaction<DB> {
         home: &Connections<DB>,
         limit: Duration,
     ) -> Result<Self, Failure> {
+        point!(BeforeBegin);
         // From here on a drop closes it; only the end of the transaction hands it back.
         connection.close_on_drop();
         let mut this = Self { connection, mark: DB::Mark::default(), home: home.clone() };
         within(DB::BEGIN_LIMIT, DB::begin(&mut this.connection, &mut this.mark, limit))
             .await
             .map_err(|error| Failure::environment("opening a transaction", error))?;
+        point!(AfterBegin);
         Ok(this)
     }
 
@@ -71,8 +74,10 @@ impl<DB: Store> Transaction<DB> {
 
     /// Commits. `Unknown` where it may or may not have happened.
     pub(crate) async fn commit(mut self) -> Result<(), Failure> {
-        let commit = DB::TransactionManager::commit(&mut self.connection);
+        point!(BeforeCommit);
+        let commit = point!(CommitSent, DB::TransactionManager::commit(&mut self.connection));
         let Err(error) = within(COMMIT_LIMIT, commit).await else {
+            point!(AfterCommit);
             self.home.give_back(self.connection);
             return Ok(());
         };

@@ -14,6 +14,7 @@ use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::progress::{self, TrackedPartition, Tracking};
 use crate::inbox::{Connections, Store};
+use crate::laboratory::point;
 use crate::message::Message;
 
 /// How a job ended.
@@ -137,6 +138,7 @@ pub(super) async fn save<DB: Store>(
             Some(progress::Save { consumer: row.consumer, tracking })
         })
         .collect();
+    point!(InProgressSave);
     let mut written = match progress::save(&pool, &writes).await {
         Ok(saved) => saved.into_iter().map(result).collect(),
         Err(error) => {

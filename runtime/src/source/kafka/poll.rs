@@ -15,6 +15,7 @@ use super::rebalance::Context;
 pub(crate) use super::rebalance::Released;
 use super::{Consumer, Kafka, Topics, convert};
 use crate::flow::{Epoch, Tp};
+use crate::laboratory::point;
 use crate::message::Message;
 
 /// How long one poll waits; also how long a command may wait.
@@ -201,8 +202,11 @@ impl Poll {
                     None => break,
                 }
             }
-            if !records.is_empty() && self.inputs.blocking_send(Input::Records(records)).is_err() {
-                return End::Asked;
+            if !records.is_empty() {
+                point!(AfterPoll);
+                if self.inputs.blocking_send(Input::Records(records)).is_err() {
+                    return End::Asked;
+                }
             }
             // Now they stand behind every record that was read.
             if positions_read.elapsed() >= POSITIONS_EVERY {

@@ -14,6 +14,7 @@ use super::Topics;
 use super::assignment::{Assignment, is_cooperative};
 use super::poll::{Input, Trouble};
 use crate::flow::Tp;
+use crate::laboratory::point;
 
 /// What librdkafka calls from inside `poll`, on the poll thread.
 pub(super) struct Context {
@@ -48,6 +49,7 @@ impl Context {
         } else {
             consumer.assign(&none)
         };
+        point!(InAssignment);
         self.assignment(|assignment| assignment.given(consumer, &tps));
         self.report("assign", answered);
         self.tell(Input::Owned(tps));
@@ -55,6 +57,7 @@ impl Context {
 
     /// The group takes partitions back: finish and commit what is running, with a limit.
     fn revoked(&self, consumer: &BaseConsumer<Self>, tps: &[Tp]) {
+        point!(InRevocation);
         if consumer.assignment_lost() {
             self.tell(Input::Lost(tps.to_vec()));
         } else if !self.assignment(|assignment| assignment.is_empty()) {
@@ -66,6 +69,7 @@ impl Context {
         } else {
             self.tell(Input::Lost(tps.to_vec()));
         }
+        point!(AfterDrain);
         let answered = self.assignment(|assignment| assignment.give_back(consumer, &self.topics, tps));
         self.report("unassign", answered);
     }

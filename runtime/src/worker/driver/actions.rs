@@ -7,6 +7,7 @@ use super::{Answer, Driver, Running};
 use crate::apply;
 use crate::flow::{Action, Job, StopReason, Task};
 use crate::inbox::Store;
+use crate::laboratory::point;
 use crate::message::Message;
 use crate::source::kafka::Command;
 use crate::worker::jobs;
@@ -39,7 +40,9 @@ impl<DB: Store> Driver<DB> {
                 let (broker, answer) = (self.broker.clone(), self.answer.clone());
                 tokio::spawn(async move {
                     let asked = offsets.iter().map(|(tp, _, next)| (*tp, next.0)).collect();
+                    point!(BeforeOffsetCommit);
                     let result = broker.commit(asked).await;
+                    point!(AfterOffsetCommit);
                     let _gone = answer.send(Answer::Committed(offsets, result));
                 });
             }

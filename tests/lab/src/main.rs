@@ -1,6 +1,5 @@
 //! The laboratory: experiments that try to break the promise.
 
-#[path = "../sim/mod.rs"]
 mod sim;
 mod simulate;
 
