@@ -6,6 +6,7 @@
 mod access;
 mod claim;
 mod connections;
+mod consumer;
 pub mod consumers;
 pub mod dead_letters;
 mod open;

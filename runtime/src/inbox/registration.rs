@@ -1,4 +1,4 @@
-use super::consumers::{Consumer, ConsumerId};
+use super::consumer::{Consumer, ConsumerId};
 use crate::failure::{Failure, FailureKind};
 
 /// What a consumer says of itself at start.

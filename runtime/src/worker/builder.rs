@@ -1,10 +1,9 @@
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use sqlx::Pool;
 
-use super::notice::Observer;
+use super::plan::{Plan, Subscription};
 use super::{Notice, WorkerError, run};
 use crate::apply::{Consumer, DatabaseOf, NeedsOf, Registered};
 use crate::handler::Handler;
@@ -61,24 +60,6 @@ impl Worker {
 pub struct WorkerBuilder<DB: Store, S> {
     state: S,
     plan: Plan<DB>,
-}
-
-/// Everything that a run needs.
-pub(super) struct Plan<DB: Store> {
-    pub(super) pool: Pool<DB>,
-    pub(super) kafka: Option<Kafka>,
-    group: Option<Arc<str>>,
-    pub(super) subscriptions: Vec<Subscription<DB>>,
-    pub(super) copies: bool,
-    pub(super) observers: Vec<Observer>,
-    pub(super) shutdown: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-}
-
-/// One handler on one topic.
-pub(super) struct Subscription<DB: Store> {
-    pub(super) consumer: Arc<dyn Consumer<DB>>,
-    pub(super) group: Arc<str>,
-    pub(super) topic: Arc<str>,
 }
 
 impl<DB: Store, S> WorkerBuilder<DB, S> {

@@ -6,26 +6,15 @@ use std::sync::Arc;
 use sqlx::Pool;
 use tokio::sync::{mpsc, oneshot};
 
-use super::driver::Answer;
+use super::answer::{Answer, Ended, Row};
 use crate::apply::{self, Consumer, Disposition};
 use crate::failure::{Failure, FailureKind};
 use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult};
-use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
-use crate::inbox::progress::{self, TrackedPartition, Tracking};
+use crate::inbox::progress::{self, Tracking};
 use crate::inbox::{Connections, Store};
 use crate::laboratory::point;
 use crate::message::Message;
-
-/// How a job ended.
-pub(super) type Ended = Result<Disposition, Failure>;
-
-/// The row that a lane writes.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) consumer: ConsumerId,
-    pub(super) partition: Arc<TrackedPartition>,
-}
 
 /// Why the first message of each lane failed the last time: what its dead letter will say.
 #[derive(Debug, Default)]

@@ -1,5 +1,6 @@
 //! The consumer loop: wires source, core and inbox together and shuts them down in order.
 
+mod answer;
 mod banner;
 mod builder;
 mod driver;
@@ -8,6 +9,7 @@ mod jobs;
 mod notice;
 mod opening;
 mod ownership;
+mod plan;
 mod pulse;
 mod relay;
 mod report;

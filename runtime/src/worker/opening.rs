@@ -6,8 +6,7 @@ use sqlx::Pool;
 use tokio::sync::mpsc::UnboundedSender;
 use uuid::Uuid;
 
-use super::driver::Answer;
-use super::jobs::Row;
+use super::answer::{Answer, Found, OpenLane, Opened, Row};
 use super::ownership::Ticket;
 use crate::apply::Consumer;
 use crate::flow::OutOfRange;
@@ -32,27 +31,6 @@ pub(super) struct Opening<DB: Store> {
     pub(super) handlers: Vec<Vec<Handler<DB>>>,
     pub(super) pool: Pool<DB>,
     pub(super) broker: Broker,
-}
-
-/// What an opening has found.
-pub(super) struct Opened {
-    pub(super) ticket: Ticket,
-    pub(super) found: Vec<(Tp, Found)>,
-    /// Why it could not look yet; it goes on trying.
-    pub(super) error: Option<String>,
-}
-
-/// Where a partition starts, or why not.
-pub(super) enum Found {
-    Start { at: i64, lanes: Vec<OpenLane>, notes: Vec<String> },
-    Refused(String),
-}
-
-/// A handler's row and what the core wants to know of it.
-#[derive(Clone)]
-pub(super) struct OpenLane {
-    pub(super) row: Row,
-    pub(super) start: LaneStart,
 }
 
 /// What one look has read.

@@ -9,9 +9,9 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use super::banner;
-use super::builder::{Plan, Subscription};
 use super::driver::{Driver, Parts};
 use super::notice::Observers;
+use super::plan::{Plan, Subscription};
 use super::{WorkerError, relay, shutdown};
 use crate::failure::{Failure, FailureKind};
 use crate::flow::{Config, Core};

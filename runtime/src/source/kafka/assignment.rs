@@ -5,7 +5,7 @@ use rdkafka::error::KafkaResult;
 use rdkafka::{Offset, TopicPartitionList};
 use uuid::Uuid;
 
-use super::poll::Start;
+use super::handover::Start;
 use super::{Consumer, Topics};
 use crate::flow::{Epoch, Tp};
 

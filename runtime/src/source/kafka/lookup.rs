@@ -7,7 +7,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{ClientContext, Offset};
 use uuid::Uuid;
 
-use super::poll::{Command, Poll, Slot, lock};
+use super::handover::Command;
+use super::poll::{Poll, Slot, lock};
 use super::{Consumer, Kafka, Topics, assignment, ffi};
 use crate::flow::Tp;
 

@@ -6,6 +6,7 @@ mod assignment;
 mod config;
 mod convert;
 mod ffi;
+mod handover;
 mod lookup;
 mod poll;
 mod publisher;
@@ -19,8 +20,8 @@ use rdkafka::consumer::BaseConsumer;
 #[cfg(feature = "cli")]
 pub(crate) use admin::{Admin, PartitionLog, TopicLog};
 pub use config::{Kafka, KafkaConfigError};
+pub(crate) use handover::{Command, Input, Released, Start, Trouble};
 pub(crate) use lookup::{Broker, Committed, LookupError, NotReady, check};
-pub(crate) use poll::{Command, Input, Released, Start, Trouble};
 pub use publisher::{PublishError, Publisher, Record};
 pub(crate) use relay::{Copy, Relay, RelayError};
 

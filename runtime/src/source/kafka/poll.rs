@@ -8,15 +8,12 @@ use rdkafka::consumer::Consumer as _;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message as _;
 use tokio::sync::mpsc::Sender;
-use uuid::Uuid;
 
 use super::assignment::Assignment;
+use super::handover::{Command, Fetched, Input, Trouble};
 use super::rebalance::Context;
-pub(crate) use super::rebalance::Released;
 use super::{Consumer, Kafka, Topics, convert};
-use crate::flow::{Epoch, Tp};
 use crate::laboratory::point;
-use crate::message::Message;
 
 /// How long one poll waits; also how long a command may wait.
 const POLL: Duration = Duration::from_millis(20);
@@ -30,82 +27,6 @@ const BATCH_BYTES: usize = 2 << 20;
 const REBUILD_AFTER: Duration = Duration::from_secs(1);
 /// How long closing waits for lookups that still use the client.
 const CLOSE_LIMIT: Duration = Duration::from_secs(8);
-
-/// What the poll thread tells.
-#[derive(Debug)]
-pub(crate) enum Input {
-    /// The group gave us these partitions; nothing of them is fetched before [`Command::Assign`].
-    Owned(Vec<Tp>),
-    /// The group wants these back; the callback waits for the answer, with a limit.
-    Revoking { tps: Vec<Tp>, released: Released },
-    /// These are gone already: another member may have them.
-    Lost(Vec<Tp>),
-    /// Records, in the order of each partition.
-    Records(Vec<Fetched>),
-    /// Where the client stands in partitions that deliver nothing, behind transaction markers too.
-    Positions(Vec<(Tp, Epoch, i64)>),
-    /// The offset of some partition is not in its log; librdkafka does not say which. Where each
-    /// partition would go on.
-    OffLog(Vec<(Tp, Epoch, i64)>),
-    /// These could not be taken into the assignment.
-    NotAssigned(Vec<Tp>),
-    /// Something to tell the operator.
-    Trouble(Trouble),
-    /// The client was closed.
-    Closed,
-}
-
-/// A record and the epoch it was fetched in.
-#[derive(Debug)]
-pub(crate) struct Fetched {
-    pub(crate) tp: Tp,
-    pub(crate) epoch: Epoch,
-    pub(crate) offset: i64,
-    pub(crate) message: Arc<Message>,
-}
-
-/// What goes wrong with the client. It recovers by itself unless said otherwise.
-#[derive(Clone, Debug)]
-pub(crate) enum Trouble {
-    /// Brokers or the coordinator do not answer.
-    Broker { code: RDKafkaErrorCode },
-    /// The poll thread was late and the group went on without us.
-    Evicted,
-    /// We may not do what we are configured for.
-    NotAllowed { code: RDKafkaErrorCode },
-    /// The group or the brokers refuse our settings.
-    Settings { code: RDKafkaErrorCode },
-    /// librdkafka refused our answer to a rebalance.
-    Rebalance { what: &'static str, error: String },
-    /// The client was beyond repair and is made anew.
-    Rebuilt { error: String },
-}
-
-/// Where a partition is to be read from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
-    pub(crate) tp: Tp,
-    pub(crate) epoch: Epoch,
-    /// The first offset to fetch.
-    pub(crate) next: i64,
-    /// Nil where the broker has none.
-    pub(crate) topic_id: Uuid,
-}
-
-/// What the poll thread is told.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// Fetch these from these offsets on.
-    Assign(Vec<Start>),
-    /// Stop fetching this one; the group still counts it as ours.
-    LeaveOut(Tp),
-    /// Fetch no more for now.
-    Pause(Tp, Epoch),
-    /// Fetch again.
-    Resume(Tp, Epoch),
-    /// Leave the group and end.
-    Close,
-}
 
 /// The place where the current client can be found by lookups.
 pub(super) type Slot = Arc<Mutex<Option<Arc<Consumer>>>>;

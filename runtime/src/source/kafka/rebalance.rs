@@ -1,4 +1,4 @@
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::Topics;
 use super::assignment::{Assignment, is_cooperative};
-use super::poll::{Input, Trouble};
+use super::handover::{Input, Released, Trouble};
 use crate::flow::Tp;
 use crate::laboratory::point;
 
@@ -82,17 +82,6 @@ impl Context {
 
     fn known(&self, list: &TopicPartitionList) -> Vec<Tp> {
         list.elements().iter().filter_map(|e| self.topics.find(e.topic(), e.partition())).collect()
-    }
-}
-
-/// Says to the waiting callback that the partitions may be given back.
-#[derive(Debug)]
-pub(crate) struct Released(SyncSender<()>);
-
-impl Released {
-    pub(crate) fn tell(self) {
-        // The callback may have stopped waiting: the partitions are gone then, too.
-        let _late = self.0.send(());
     }
 }
 

@@ -3,13 +3,14 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{Answer, Driver, Running};
+use super::{Driver, Running};
 use crate::apply;
 use crate::flow::{Action, Job, StopReason, Task};
 use crate::inbox::Store;
 use crate::laboratory::point;
 use crate::message::Message;
 use crate::source::kafka::Command;
+use crate::worker::answer::Answer;
 use crate::worker::jobs;
 
 /// What the core says is done, and nothing else.

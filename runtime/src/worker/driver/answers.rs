@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use super::{Answer, Driver, Running};
+use super::{Driver, Running};
 use crate::apply;
 use crate::failure::FailureKind;
 use crate::flow::{Event, JobId};
 use crate::inbox::Store;
-use crate::worker::WorkerError;
-use crate::worker::jobs::{self, Ended};
+use crate::worker::answer::{Answer, Ended};
 use crate::worker::notice::Notice;
+use crate::worker::{WorkerError, jobs};
 
 /// What comes back from work that was started.
 impl<DB: Store> Driver<DB> {

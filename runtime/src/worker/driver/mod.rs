@@ -12,17 +12,18 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::WorkerError;
-use super::jobs::{Ended, Failures, Row};
+use super::answer::{Answer, Row};
+use super::jobs::Failures;
 use super::notice::Observers;
-use super::opening::{Handler, Opened, Opening};
+use super::opening::{Handler, Opening};
 use super::ownership::Owned;
 use super::pulse::Pulse;
 use super::report::Log;
 use crate::apply;
-use crate::flow::{Action, Core, Epoch, Event, JobId, LaneId, Millis, NextOffset, Offset, Saved, Tp};
+use crate::flow::{Action, Core, Epoch, Event, JobId, LaneId, Millis, Offset, Tp};
 use crate::inbox::{Connections, Store};
 use crate::message::{Message, Position};
-use crate::source::kafka::{Broker, Command, Input, LookupError, Topics};
+use crate::source::kafka::{Broker, Command, Input, Topics};
 
 /// How often topic ids are compared and refused partitions are looked at again.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -85,17 +86,6 @@ struct Running {
     offset: Offset,
     attempt: u32,
     cancel: Option<oneshot::Sender<()>>,
-}
-
-/// What comes back from work that was started.
-pub(super) enum Answer {
-    Job(JobId, Ended),
-    Saved(Vec<Saved>),
-    Committed(Vec<(Tp, Epoch, NextOffset)>, Result<(), LookupError>),
-    Opened(Opened),
-    TopicIds(Vec<Option<uuid::Uuid>>),
-    OffLog(Vec<(Tp, Epoch)>),
-    Stalled(Vec<(Tp, Epoch)>),
 }
 
 impl<DB: Store> Driver<DB> {

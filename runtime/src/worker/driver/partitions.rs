@@ -4,12 +4,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Answer, Driver};
+use super::Driver;
 use crate::flow::{Epoch, Event, NextOffset, Tp};
 use crate::inbox::Store;
 use crate::source::kafka::{Command, Start};
+use crate::worker::answer::{Answer, Found, Opened};
 use crate::worker::notice::Notice;
-use crate::worker::opening::{self, Found, Opened};
+use crate::worker::opening;
 
 /// From "the group gave us this" to being read, and why not.
 impl<DB: Store> Driver<DB> {
