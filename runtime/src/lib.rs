@@ -84,6 +84,7 @@ pub mod laboratory;
 mod laboratory;
 mod message;
 mod migrate;
+mod retention;
 #[cfg(feature = "kafka")]
 mod source;
 #[cfg(feature = "kafka")]
@@ -128,4 +129,10 @@ pub mod __private {
 pub mod internal {
     pub use crate::apply::{Consumer, Job, Registered, Task};
     pub use crate::inbox::{Connections, consumers, dead_letters, progress, server};
+
+    /// Nothing sweeps by itself yet: a horizon does not look at the progress.
+    pub mod retention {
+        pub use crate::inbox::sweep::StampedAt;
+        pub use crate::retention::{Batch, Horizon, Sweep};
+    }
 }

@@ -14,6 +14,7 @@ pub mod progress;
 mod registration;
 pub mod server;
 mod store;
+pub mod sweep;
 pub(crate) mod transaction;
 
 #[cfg(feature = "postgres")]

@@ -3,17 +3,18 @@ use super::consumers::ConsumerStore;
 use super::dead_letters::LetterStore;
 use super::progress::ProgressStore;
 use super::server::ServerStore;
+use super::sweep::SweepStore;
 use crate::migrate::MigrationStore;
 
 /// A database that can hold an inbox: `sqlx::Postgres` or `sqlx::Sqlite`.
 ///
 /// The traits above it are the whole dialect surface, one noun each.
 pub trait Store:
-    StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore + ServerStore
+    StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore + ServerStore + SweepStore
 {
 }
 
-impl<DB: StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore + ServerStore> Store
-    for DB
+impl<DB: StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore + ServerStore + SweepStore>
+    Store for DB
 {
 }

@@ -13,12 +13,12 @@ use crate::link::{Cut, Link};
 use crate::messages::{Assigned, kind, message, message_at};
 
 /// Waits until a transaction of the inbox waits for a lock, and returns its backend's process id.
-async fn blocked(database: &Database<Store>) -> i32 {
+pub(super) async fn blocked(database: &Database<Store>) -> i32 {
     blocked_beside(database, 0).await
 }
 
 /// The same of another backend than this one.
-async fn blocked_beside(database: &Database<Store>, backend: i32) -> i32 {
+pub(super) async fn blocked_beside(database: &Database<Store>, backend: i32) -> i32 {
     let look = async {
         loop {
             let waiting = sqlx::query_scalar(
@@ -35,14 +35,14 @@ async fn blocked_beside(database: &Database<Store>, backend: i32) -> i32 {
 }
 
 /// A transaction of somebody else's that holds what its statement locks.
-async fn holding(database: &Database<Store>, lock: &'static str) -> PgConnection {
+pub(super) async fn holding(database: &Database<Store>, lock: &'static str) -> PgConnection {
     let mut connection = PgConnection::connect_with(&server().database(database.name())).await.unwrap();
     sqlx::raw_sql("BEGIN").execute(&mut connection).await.unwrap();
     sqlx::raw_sql(lock).execute(&mut connection).await.unwrap();
     connection
 }
 
-async fn terminate(database: &Database<Store>, backend: i32) {
+pub(super) async fn terminate(database: &Database<Store>, backend: i32) {
     sqlx::query("SELECT pg_terminate_backend($1)").bind(backend).execute(&database.pool).await.unwrap();
 }
 

@@ -1,3 +1,5 @@
+use handstamp::internal::consumers::ConsumerId;
+use handstamp::internal::retention::StampedAt;
 use sqlx::AssertSqlSafe;
 
 use crate::database::Database;
@@ -15,11 +17,14 @@ mod parking;
 mod progress;
 #[path = "../both/registry.rs"]
 mod registry;
+#[path = "../both/retention.rs"]
+mod retention;
 mod rights;
 mod round_trips;
 #[path = "../both/schema.rs"]
 mod schema;
 mod settings;
+mod sweeps;
 
 type Connection = sqlx::PgConnection;
 type Store = sqlx::Postgres;
@@ -46,6 +51,27 @@ async fn effects(database: &Database<Store>) -> Vec<String> {
 /// How many keys are remembered.
 async fn keys(database: &Database<Store>) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM handstamp.inbox").fetch_one(&database.pool).await.unwrap()
+}
+
+/// Makes a consumer remember that many keys more, all stamped at that time.
+async fn remember(database: &Database<Store>, consumer: ConsumerId, count: i32, at: StampedAt) {
+    sqlx::query(
+        "INSERT INTO handstamp.inbox (at, consumer, key)
+         SELECT $1, $2, '\\x02'::bytea || convert_to(gen_random_uuid()::text, 'UTF8')
+         FROM generate_series(1, $3)",
+    )
+    .bind(at.0)
+    .bind(consumer.0)
+    .bind(count)
+    .execute(&database.pool)
+    .await
+    .unwrap();
+}
+
+/// When the remembered keys were stamped, in the order in which they are stored.
+async fn stamps(database: &Database<Store>) -> Vec<StampedAt> {
+    let stamps = sqlx::query_scalar("SELECT at FROM handstamp.inbox ORDER BY ctid");
+    stamps.fetch_all(&database.pool).await.unwrap().into_iter().map(StampedAt).collect()
 }
 
 /// The migrations that the database has had.

@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use handstamp::internal::dead_letters::{self, Relay};
+use handstamp::internal::retention::{Horizon, Sweep};
 use handstamp::internal::{Registered, consumers};
 use handstamp::{Disposition, FailureKind, Message, Position, migrate, migration_sql, require_current};
 use sqlx::{AssertSqlSafe, PgPool, Postgres};
@@ -62,6 +65,8 @@ async fn c20_the_printed_sql_is_all_that_a_service_needs() {
     let letter = relay.letters[0].id;
     relay.done(&[letter]).await.unwrap();
     dead_letters::show(&service.pool, letter).await.unwrap();
+    let horizon = Horizon::behind(&service.pool, Duration::from_hours(24)).await.unwrap();
+    Sweep::new(&service.pool, assigned.id, horizon).next_batch().await.unwrap();
     consumers::rename(&service.pool, "Credits", "Deposits").await.unwrap();
 }
 

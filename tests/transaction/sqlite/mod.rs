@@ -1,3 +1,5 @@
+use handstamp::internal::consumers::ConsumerId;
+use handstamp::internal::retention::StampedAt;
 use sqlx::AssertSqlSafe;
 
 use crate::database::Database;
@@ -12,6 +14,8 @@ mod parking;
 mod progress;
 #[path = "../both/registry.rs"]
 mod registry;
+#[path = "../both/retention.rs"]
+mod retention;
 #[path = "../both/schema.rs"]
 mod schema;
 
@@ -40,6 +44,26 @@ async fn effects(database: &Database<Store>) -> Vec<String> {
 /// How many keys are remembered.
 async fn keys(database: &Database<Store>) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM handstamp_inbox").fetch_one(&database.pool).await.unwrap()
+}
+
+/// Makes a consumer remember that many keys more, all stamped at that time.
+async fn remember(database: &Database<Store>, consumer: ConsumerId, count: i32, at: StampedAt) {
+    sqlx::query(
+        "WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < $3)
+         INSERT INTO handstamp_inbox (at, consumer, key) SELECT $1, $2, randomblob(17) FROM series",
+    )
+    .bind(at.0)
+    .bind(consumer.0)
+    .bind(count)
+    .execute(&database.pool)
+    .await
+    .unwrap();
+}
+
+/// When the remembered keys were stamped, in the order in which they are stored.
+async fn stamps(database: &Database<Store>) -> Vec<StampedAt> {
+    let stamps = sqlx::query_scalar("SELECT at FROM handstamp_inbox ORDER BY rowid");
+    stamps.fetch_all(&database.pool).await.unwrap().into_iter().map(StampedAt).collect()
 }
 
 /// The migrations that the database has had.

@@ -7,3 +7,4 @@ mod migrations;
 mod progress;
 mod server;
 mod stamp;
+mod sweep;

@@ -9,3 +9,4 @@ mod migrations;
 mod progress;
 mod server;
 mod stamp;
+mod sweep;
