@@ -25,7 +25,7 @@ const BATCH_LIMIT: Duration = Duration::from_secs(8);
 ///
 /// Whoever knows that no message whose key was stamped before the horizon will be delivered again, unless its
 /// offset is below what the consumer's progress says was passed; there it is judged a late duplicate. Any
-/// other is applied a second time. A message without a tracked position ([`apply`](crate::apply)) has only the
+/// other is applied a second time. A message without a tracked position ([`apply`](fn@crate::apply)) has only the
 /// window that keeps it from that. [`Horizon`] looks at the clock alone, not at the progress (B4), so nothing
 /// in handstamp sweeps yet.
 #[derive(Debug)]

@@ -68,9 +68,9 @@ impl fmt::Display for Tid {
 /// as `expired` asks for rows, so that a stretch cut short by the limit is not read to its end and then again
 /// by the next batch; were it read to its end, the result would be the same.
 ///
-/// `deleted` finds its rows by their addresses and looks at them again, since they may have changed while it
-/// waited for them. `consumer + 0` keeps the primary key out of it, by which it would read all keys of the
-/// consumer.
+/// `deleted` finds its rows by their addresses and looks at them again: they may have changed while it waited
+/// for them, and older minor releases of the server would delete the changed ones. `consumer + 0` keeps the
+/// primary key out of it, by which it would read all keys of the consumer.
 const SWEEP: &str = "
 WITH walked AS MATERIALIZED (
     SELECT ctid AS tid, consumer, at, row_number() OVER () AS n
