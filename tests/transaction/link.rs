@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use sqlx::postgres::PgConnectOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 /// Where the link fails, once.
 #[derive(Clone, Copy)]
@@ -21,6 +22,7 @@ pub enum Cut {
 pub struct Link {
     port: u16,
     cut: Arc<Mutex<Option<Cut>>>,
+    silenced: Arc<Notify>,
     round_trips: Arc<AtomicUsize>,
 }
 
@@ -29,17 +31,16 @@ impl Link {
         let target = (server.get_host().to_owned(), server.get_port());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        let cut = Arc::new(Mutex::new(None));
-        let armed = cut.clone();
-        let round_trips = Arc::new(AtomicUsize::new(0));
-        let counted = round_trips.clone();
+        let this = Self { port, cut: Arc::default(), silenced: Arc::default(), round_trips: Arc::default() };
+        let (cut, silenced, round_trips) =
+            (this.cut.clone(), this.silenced.clone(), this.round_trips.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(&target).await.expect("the server answers");
-                tokio::spawn(pass(client, server, armed.clone(), counted.clone()));
+                tokio::spawn(pass(client, server, cut.clone(), silenced.clone(), round_trips.clone()));
             }
         });
-        Self { port, cut, round_trips }
+        this
     }
 
     pub fn route(&self, options: PgConnectOptions) -> PgConnectOptions {
@@ -54,12 +55,18 @@ impl Link {
     pub fn cut(&self, cut: Cut) {
         *self.cut.lock().expect("nobody panicked") = Some(cut);
     }
+
+    /// Waits until a [`Cut::Silent`] is there.
+    pub async fn silenced(&self) {
+        self.silenced.notified().await;
+    }
 }
 
 async fn pass(
     mut client: TcpStream,
     mut server: TcpStream,
     cut: Arc<Mutex<Option<Cut>>>,
+    silenced: Arc<Notify>,
     round_trips: Arc<AtomicUsize>,
 ) {
     let mut waiting = false;
@@ -86,6 +93,7 @@ async fn pass(
                         return;
                     }
                     Some(Cut::Silent(_)) => {
+                        silenced.notify_one();
                         // Until the client gives up.
                         while matches!(client.read(&mut answered).await, Ok(1..)) {}
                         return;

@@ -146,19 +146,6 @@ async fn a_commit_that_is_lost_on_its_way_is_unknown_and_run_again_is_applied() 
 }
 
 #[tokio::test]
-async fn a_link_that_falls_silent_holds_nobody_for_ever() {
-    let database = new_database().await;
-    let link = Link::to(&server()).await;
-    let pool = database.pool_as(|options| link.route(options)).await;
-    apply::<Credits>(&pool, &message("warm-up")).await.unwrap();
-    link.cut(Cut::Silent(b"BEGIN"));
-    let event = message("evt-1");
-    let failed = timeout(PATIENCE, apply::<Credits>(&pool, &event)).await.expect("it does not hang");
-    assert_eq!(kind(failed), FailureKind::Environment);
-    assert_eq!(apply::<Credits>(&pool, &event).await.unwrap(), Disposition::Applied);
-}
-
-#[tokio::test]
 async fn a_reset_while_the_handler_runs_undoes_it() {
     let database = new_database().await;
     let gate = Gate::new();

@@ -24,6 +24,7 @@ mod round_trips;
 #[path = "../both/schema.rs"]
 mod schema;
 mod settings;
+mod silence;
 mod sweeps;
 
 type Connection = sqlx::PgConnection;
