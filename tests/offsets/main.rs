@@ -9,6 +9,7 @@ mod back_in_time;
 mod back_pressure;
 mod gaps;
 mod membership;
+mod newcomers;
 mod off_log;
 mod partitions_added;
 mod rebalance;

@@ -9,7 +9,7 @@ use rdkafka::client::DefaultClientContext;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{FutureProducer, FutureRecord};
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{PgPool, Postgres};
+use sqlx::{Connection, PgConnection, PgPool, Postgres};
 
 use crate::ledger::{Gate, ledger};
 use crate::log;
@@ -112,9 +112,14 @@ impl Scene {
             .expect("the progress can be read")
     }
 
-    /// Runs a statement as somebody other than the worker.
-    pub async fn execute(&self, statement: &'static str) {
-        sqlx::query(statement).execute(self.pool()).await.expect("the statement runs");
+    /// Runs statements as somebody other than the worker.
+    pub async fn execute(&self, statements: &'static str) {
+        sqlx::raw_sql(statements).execute(self.pool()).await.expect("the statements run");
+    }
+
+    /// A connection that no worker uses.
+    pub async fn connect(&self) -> PgConnection {
+        PgConnection::connect_with(&self.database.options()).await.expect("the server answers")
     }
 
     /// Waits until Kafka and the database say that this is to be read next.
