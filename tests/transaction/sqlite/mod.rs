@@ -8,6 +8,7 @@ use crate::database::Database;
 mod delivery;
 #[path = "../both/handlers.rs"]
 mod handlers;
+mod journal;
 #[path = "../both/parking.rs"]
 mod parking;
 #[path = "../both/progress.rs"]
