@@ -1,15 +1,19 @@
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, Pool};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use super::loan::Loan;
 use super::transaction::acquire;
 use crate::failure::Failure;
 
 /// How long a connection is trusted after it was used.
 const FRESH: Duration = Duration::from_secs(1);
+/// How long a connection is kept from its pool at the most: the pool's `max_lifetime` and hooks see only
+/// what comes back.
+const KEPT: Duration = Duration::from_secs(10);
 const RETURN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Where transactions take their connections from: a pool, with those used a moment ago kept at hand.
@@ -24,7 +28,7 @@ pub struct Connections<DB: Database> {
 }
 
 /// The connections at hand, the last used one at the end.
-type Kept<DB> = Arc<Mutex<Vec<(PoolConnection<DB>, Instant)>>>;
+type Kept<DB> = Arc<Mutex<Vec<(Loan<DB>, Instant)>>>;
 
 impl<DB: Database> Clone for Connections<DB> {
     fn clone(&self) -> Self {
@@ -39,7 +43,8 @@ impl<DB: Database> Connections<DB> {
         Self { pool: pool.clone(), kept: None }
     }
 
-    /// Keeps as many as were in use at a time, until [`Self::release_idle`] finds them unused.
+    /// Keeps as many as were in use at a time, each until [`Self::release_idle`] finds it unused or its pool
+    /// has not seen it for a while.
     #[must_use]
     pub fn keeping(pool: &Pool<DB>) -> Self {
         Self { pool: pool.clone(), kept: Some(Arc::default()) }
@@ -49,25 +54,25 @@ impl<DB: Database> Connections<DB> {
         &self.pool
     }
 
-    pub(crate) async fn acquire(&self) -> Result<PoolConnection<DB>, Failure> {
+    pub(crate) async fn acquire(&self) -> Result<Loan<DB>, Failure> {
         if let Some(kept) = &self.kept {
             let last = kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
             match last {
-                Some((connection, used)) if used.elapsed() < FRESH => return Ok(connection),
-                Some((connection, _)) => return_to_pool(connection),
+                Some((loan, used)) if used.elapsed() < FRESH => return Ok(loan),
+                Some((loan, _)) => return_to_pool(loan.into_inner()),
                 None => {}
             }
         }
-        acquire(&self.pool).await
+        Ok(Loan::of(acquire(&self.pool).await?))
     }
 
     /// Takes a sound connection back.
-    pub(crate) fn give_back(&self, connection: PoolConnection<DB>) {
+    pub(crate) fn give_back(&self, loan: Loan<DB>) {
         match &self.kept {
-            Some(kept) => {
-                kept.lock().unwrap_or_else(PoisonError::into_inner).push((connection, Instant::now()));
+            Some(kept) if loan.age() < KEPT => {
+                kept.lock().unwrap_or_else(PoisonError::into_inner).push((loan, Instant::now()));
             }
-            None => return_to_pool(connection),
+            _ => return_to_pool(loan.into_inner()),
         }
     }
 
@@ -77,8 +82,8 @@ impl<DB: Database> Connections<DB> {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         // The last used are at the end.
         let idle = kept.iter().take_while(|(_, used)| used.elapsed() >= FRESH).count();
-        for (connection, _) in kept.drain(..idle) {
-            return_to_pool(connection);
+        for (loan, _) in kept.drain(..idle) {
+            return_to_pool(loan.into_inner());
         }
     }
 }

@@ -9,6 +9,7 @@ mod connections;
 mod consumer;
 pub mod consumers;
 pub mod dead_letters;
+mod loan;
 mod open;
 pub mod progress;
 mod registration;

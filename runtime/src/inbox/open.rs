@@ -2,10 +2,9 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use sqlx::pool::PoolConnection;
-
 use super::claim::{Broken, Claim, Claimant, Guard};
 use super::consumers::ConsumerId;
+use super::loan::Loan;
 use super::transaction::{Transaction, within};
 use super::{Connections, Store, Verdict};
 use crate::failure::{Class, Failure, FailureKind};
@@ -43,7 +42,7 @@ impl<DB: Store> Inbox<DB> {
     }
 
     pub(crate) async fn begin(
-        connection: PoolConnection<DB>,
+        connection: Loan<DB>,
         home: &Connections<DB>,
         consumer: &'static str,
         key: Option<Key>,

@@ -6,6 +6,7 @@ use sqlx::{Connection, Database, Pool};
 use sqlx_core::transaction::TransactionManager;
 use tokio::time::timeout;
 
+use super::loan::Loan;
 use super::{Connections, Store};
 use crate::failure::{Class, Failure, FailureKind, outcome_is_open};
 use crate::laboratory::point;
@@ -20,7 +21,7 @@ pub(crate) const HOUSEKEEPING: Duration = Duration::from_secs(30);
 /// any doubt about its state: dropped while open, no answer in time, a failed COMMIT.
 #[derive(Debug)]
 pub struct Transaction<DB: Store> {
-    connection: PoolConnection<DB>,
+    connection: Loan<DB>,
     mark: DB::Mark,
     home: Connections<DB>,
 }
@@ -35,7 +36,7 @@ impl<DB: Store> Transaction<DB> {
     /// Begins; the connection is closed if no answer comes. A BEGIN that is only dropped would leave it
     /// in a transaction that nobody knows of.
     pub(crate) async fn begin_on(
-        mut connection: PoolConnection<DB>,
+        mut connection: Loan<DB>,
         home: &Connections<DB>,
         limit: Duration,
     ) -> Result<Self, Failure> {

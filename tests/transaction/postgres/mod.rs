@@ -11,6 +11,7 @@ mod fitness;
 #[path = "../both/handlers.rs"]
 mod handlers;
 mod hidden_errors;
+mod kept_connections;
 #[path = "../both/parking.rs"]
 mod parking;
 #[path = "../both/progress.rs"]

@@ -49,9 +49,9 @@ async fn settings(connection: &mut PgConnection) -> sqlx::Result<(i32, String, b
 /// Behind a pooler that does not follow prepared statements, a statement can run under another one's
 /// name. Prepares on one connection, holds the backend with another, and runs it again.
 async fn try_prepared_statements(pool: &Pool<Postgres>) -> Result<(), Failure> {
-    let mut first = acquire(pool).await?;
-    let second = acquire(pool).await?;
     let home = Connections::of(pool);
+    let mut first = home.acquire().await?;
+    let second = home.acquire().await?;
     let tried = async {
         within(Postgres::STATEMENT_LIMIT, probe(&mut first)).await?;
         let mut second = Transaction::begin_on(second, &home, HOUSEKEEPING).await.map_err(Probe::Begin)?;
