@@ -5,14 +5,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use handstamp::{EventId, Kafka, Notice, Worker, WorkerBuilder, idempotent};
-use handstamp_tests::{Running, TestDatabase, kafka_brokers, unique};
+use handstamp_tests::{Running, TestDatabase, TestTopic, kafka_brokers, unique};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgConnection, Postgres};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::credit::{credit, write_effect};
 use crate::logs::Logs;
-use crate::scene::{SOON, Scene};
+use crate::scene::{SOON, Scene, event};
 
 /// Another handler that says it is `credits`.
 #[idempotent(consumer = "credits", key = header("event_id"))]
@@ -80,6 +80,21 @@ async fn a_missing_topic_is_named() {
     let refusal = refusal(scene.worker().consume::<credit>(&*missing)).await;
     assert!(refusal.contains(&format!("topic `{missing}` does not exist")), "{refusal}");
     assert!(refusal.contains("create it first"), "{refusal}");
+}
+
+/// The topic is made while the worker asks for it. A broker that has just started knows none, either.
+#[tokio::test]
+async fn a_topic_that_is_made_a_moment_later_is_waited_for() {
+    let scene = Scene::new(1).await;
+    let topic = TestTopic::named(&kafka_brokers(), &unique("topic"));
+    let mut worker = Running::start(scene.worker().consume::<credit>(topic.name()));
+    // The moment itself: by then it has asked, and goes on asking.
+    sleep(Duration::from_secs(1)).await;
+    topic.make(1).await;
+    topic.produce(event("evt-1")).await;
+    worker.until_done(1).await;
+    worker.stop().await.expect("a good end");
+    assert_eq!(scene.effects().await, ["evt-1"]);
 }
 
 #[tokio::test]
