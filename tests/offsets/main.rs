@@ -12,6 +12,7 @@ mod membership;
 mod newcomers;
 mod off_log;
 mod partitions_added;
+mod poll_thread;
 mod rebalance;
 mod records;
 mod recreated;
