@@ -207,3 +207,51 @@ fn resume(consumer: &Consumer, partitions: &TopicPartitionList) {
         tracing::debug!(%error, "not resumed");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::source::kafka::Kafka;
+    use crate::source::kafka::rebalance::Context;
+
+    const TP: Tp = Tp { topic: 0, partition: 0 };
+
+    fn topics() -> Topics {
+        Topics::new(["deposits".into()])
+    }
+
+    /// A client without brokers: an assignment is its own business.
+    fn client() -> Consumer {
+        let (inputs, _nobody) = mpsc::channel(1);
+        let context = Context::new(inputs, topics(), Duration::ZERO);
+        Kafka::new("").consumer("group").create_with_context(context).expect("a client can be made")
+    }
+
+    fn add(consumer: &Consumer, held: &mut Assignment) -> usize {
+        let start = Start { tp: TP, epoch: Epoch(1), next: 7, topic_id: Uuid::nil() };
+        held.add(consumer, &topics(), &[start]).expect("an assignment is taken");
+        consumer.assignment().expect("a client knows its assignment").count()
+    }
+
+    #[test]
+    fn what_the_group_has_given_is_fetched() {
+        let (consumer, mut held) = (client(), Assignment::default());
+        held.given(&consumer, &[TP]);
+        assert_eq!(add(&consumer, &mut held), 1);
+    }
+
+    /// The command was on its way when the client before this one came to its end, or when the group took
+    /// the partition back.
+    #[test]
+    fn a_start_that_comes_too_late_is_not_fetched() {
+        let (consumer, mut held) = (client(), Assignment::default());
+        assert_eq!(add(&consumer, &mut held), 0);
+        held.given(&consumer, &[TP]);
+        held.give_back(&consumer, &topics(), &[TP]).expect("an assignment is given back");
+        assert_eq!(add(&consumer, &mut held), 0);
+    }
+}
