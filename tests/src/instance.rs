@@ -1,6 +1,7 @@
 //! Servers that one test has to itself, to stop, kill and freeze.
 
 use std::env;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -8,136 +9,127 @@ use tokio::task::spawn_blocking;
 
 use crate::unique;
 
-/// An own PostgreSQL server. Its data are durable, as on a server that matters. Deleted when dropped.
-#[derive(Debug)]
-pub struct PrivatePostgres {
-    instance: Instance,
-    url: String,
+/// A service that `tests/services` can start.
+pub trait Service {
+    /// What `tests/services` calls it.
+    const NAME: &str;
+    /// The variable that holds its address.
+    const ADDRESS: &str;
+    /// The variable that holds more settings for it.
+    const SETTINGS: &str;
 }
 
-impl PrivatePostgres {
-    /// Starts one.
-    pub async fn launch() -> Self {
-        Self::with_flags("").await
-    }
+/// PostgreSQL, with durable data, as on a server that matters.
+#[derive(Debug)]
+pub enum Postgres {}
 
+impl Service for Postgres {
+    const NAME: &str = "postgres";
+    const ADDRESS: &str = "DATABASE_URL";
+    const SETTINGS: &str = "POSTGRES_FLAGS";
+}
+
+/// A Kafka broker.
+#[derive(Debug)]
+pub enum Kafka {}
+
+impl Service for Kafka {
+    const NAME: &str = "kafka";
+    const ADDRESS: &str = "KAFKA_BROKERS";
+    const SETTINGS: &str = "KAFKA_PROPERTIES";
+}
+
+/// A server of its own, with a state folder of its own. Deleted when dropped.
+#[derive(Debug)]
+pub struct Private<S: Service> {
+    state: PathBuf,
+    settings: String,
+    address: String,
+    service: PhantomData<S>,
+}
+
+/// An own PostgreSQL server.
+pub type PrivatePostgres = Private<Postgres>;
+
+/// An own Kafka broker.
+pub type PrivateKafka = Private<Kafka>;
+
+impl PrivatePostgres {
     /// Starts one with more flags of `postgres`, such as `-c max_connections=20`.
     pub async fn with_flags(flags: &str) -> Self {
-        let instance = Instance::launch("postgres", ("POSTGRES_FLAGS", flags)).await;
-        let url = instance.variable("DATABASE_URL").await;
-        Self { instance, url }
+        Self::with(flags).await
     }
 
     /// The URL of a superuser's connection; it stays the same over restarts.
     #[must_use]
     pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Stops it at once, as a crash does: without a checkpoint, connections cut.
-    pub async fn stop(&self) {
-        self.instance.run("stop").await;
-    }
-
-    /// Kills the server and its backends.
-    pub async fn kill(&self) {
-        self.instance.run("kill").await;
-    }
-
-    /// Starts it again, and waits until it answers.
-    pub async fn start(&self) {
-        self.instance.run("start").await;
-    }
-
-    /// Freezes the server and its backends: connections stay open and nothing answers.
-    pub async fn pause(&self) {
-        self.instance.run("pause").await;
-    }
-
-    /// Ends a [`pause`](Self::pause).
-    pub async fn resume(&self) {
-        self.instance.run("resume").await;
+        &self.address
     }
 
     /// Keeps a copy of the data. The server must be stopped.
     pub async fn snapshot(&self) {
-        self.instance.run("snapshot").await;
+        self.run("snapshot").await;
     }
 
     /// Puts the copy back: the database is what it was then. The server must be stopped.
     pub async fn restore(&self) {
-        self.instance.run("restore").await;
+        self.run("restore").await;
     }
-}
-
-/// An own Kafka broker. Deleted when dropped.
-#[derive(Debug)]
-pub struct PrivateKafka {
-    instance: Instance,
-    brokers: String,
 }
 
 impl PrivateKafka {
-    /// Starts one.
-    pub async fn launch() -> Self {
-        Self::with_properties("").await
-    }
-
     /// Starts one with more broker properties, such as `a=b;c=d`.
     pub async fn with_properties(properties: &str) -> Self {
-        let instance = Instance::launch("kafka", ("KAFKA_PROPERTIES", properties)).await;
-        let brokers = instance.variable("KAFKA_BROKERS").await;
-        Self { instance, brokers }
+        Self::with(properties).await
     }
 
     /// Its bootstrap servers; they stay the same over restarts.
     #[must_use]
     pub fn brokers(&self) -> &str {
-        &self.brokers
+        &self.address
+    }
+}
+
+impl<S: Service> Private<S> {
+    /// Starts one.
+    pub async fn launch() -> Self {
+        Self::with("").await
     }
 
-    /// Stops it in good order.
+    async fn with(settings: &str) -> Self {
+        let shared = env::var_os("SERVICES_DIR").map_or_else(|| root().join(".services"), PathBuf::from);
+        // Where `tests/services down` looks for what killed tests left behind.
+        let state = shared.join("private").join(unique(S::NAME));
+        let mut server =
+            Self { state, settings: settings.to_owned(), address: String::new(), service: PhantomData };
+        server.run("up").await;
+        server.address = server.variable(S::ADDRESS).await;
+        server
+    }
+
+    /// Stops it: a broker in good order, a database at once, without a checkpoint and with connections cut.
     pub async fn stop(&self) {
-        self.instance.run("stop").await;
+        self.run("stop").await;
     }
 
-    /// Kills it.
+    /// Kills it with all its processes.
     pub async fn kill(&self) {
-        self.instance.run("kill").await;
+        self.run("kill").await;
     }
 
     /// Starts it again, and waits until it answers.
     pub async fn start(&self) {
-        self.instance.run("start").await;
+        self.run("start").await;
     }
 
-    /// Freezes it: connections stay open and nothing answers.
+    /// Freezes it with all its processes: connections stay open and nothing answers.
     pub async fn pause(&self) {
-        self.instance.run("pause").await;
+        self.run("pause").await;
     }
 
     /// Ends a [`pause`](Self::pause).
     pub async fn resume(&self) {
-        self.instance.run("resume").await;
-    }
-}
-
-/// One service under `tests/services`, with a state folder of its own.
-#[derive(Debug)]
-struct Instance {
-    service: &'static str,
-    state: PathBuf,
-    setting: (&'static str, String),
-}
-
-impl Instance {
-    async fn launch(service: &'static str, (name, value): (&'static str, &str)) -> Self {
-        let shared = env::var_os("SERVICES_DIR").map_or_else(|| root().join(".services"), PathBuf::from);
-        // Where `tests/services down` looks for what killed tests left behind.
-        let state = shared.join("private").join(unique(service));
-        let instance = Self { service, state, setting: (name, value.to_owned()) };
-        instance.run("up").await;
-        instance
+        self.run("resume").await;
     }
 
     async fn run(&self, verb: &str) -> String {
@@ -147,7 +139,7 @@ impl Instance {
         assert!(
             status.success(),
             "tests/services --only {} {verb}: {}",
-            self.service,
+            S::NAME,
             String::from_utf8_lossy(&stderr)
         );
         String::from_utf8_lossy(&stdout).into_owned()
@@ -165,9 +157,9 @@ impl Instance {
     fn command(&self, verb: &str) -> Command {
         let mut command = Command::new(root().join("tests/services"));
         command
-            .args(["--only", self.service, verb])
+            .args(["--only", S::NAME, verb])
             .env("SERVICES_DIR", &self.state)
-            .env(self.setting.0, &self.setting.1)
+            .env(S::SETTINGS, &self.settings)
             // They name the shared servers.
             .env_remove("DATABASE_URL")
             .env_remove("KAFKA_BROKERS");
@@ -175,7 +167,7 @@ impl Instance {
     }
 }
 
-impl Drop for Instance {
+impl<S: Service> Drop for Private<S> {
     fn drop(&mut self) {
         let purged = self.command("purge").output().is_ok_and(|output| output.status.success());
         if !purged || std::fs::remove_dir_all(&self.state).is_err() {
@@ -260,7 +252,7 @@ mod tests {
     #[tokio::test]
     async fn a_dropped_server_leaves_nothing_behind() {
         let postgres = PrivatePostgres::launch().await;
-        let (url, state) = (postgres.url().to_owned(), postgres.instance.state.clone());
+        let (url, state) = (postgres.url().to_owned(), postgres.state.clone());
         drop(postgres);
         assert!(PgConnection::connect(&url).await.is_err());
         assert!(!state.exists());
