@@ -1,14 +1,12 @@
 use clap::Args;
-use serde_json::json;
 use sqlx::Pool;
 
-use super::{origin, state};
+use super::{document, origin, state};
 use crate::cli::printable::one_line;
 use crate::cli::refused::Refused;
 use crate::cli::utc::utc;
 use crate::cli::{database, output};
-use crate::inbox::dead_letters::{self, DeadLetter};
-use crate::inbox::{Store, consumers};
+use crate::inbox::{Store, consumers, dead_letters};
 
 /// How much of an error is shown in a table.
 const ERROR_WIDTH: usize = 60;
@@ -66,21 +64,4 @@ impl database::Command for List {
         }
         Ok(())
     }
-}
-
-fn document(letter: &DeadLetter) -> serde_json::Value {
-    json!({
-        "id": letter.id,
-        "consumer": letter.consumer,
-        "reason": letter.reason,
-        "error": letter.error,
-        "attempts": letter.attempts,
-        "topic": letter.topic,
-        "partition": letter.partition,
-        "offset": letter.offset,
-        "source": letter.source,
-        "parked_at": utc(letter.parked_at),
-        "closed_at": letter.closed_at.map(utc),
-        "outcome": letter.outcome,
-    })
 }

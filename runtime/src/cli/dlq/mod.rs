@@ -2,9 +2,11 @@ mod list;
 mod show;
 
 use clap::Subcommand;
+use serde_json::{Value, json};
 
 use super::database::Database;
 use super::refused::Refused;
+use super::utc::utc;
 use crate::inbox::dead_letters::DeadLetter;
 
 /// Dead letters: messages that were given up
@@ -37,4 +39,22 @@ fn state(letter: &DeadLetter) -> &str {
         None => "open",
         Some(_) => letter.outcome.as_deref().unwrap_or("closed"),
     }
+}
+
+/// What the list has of a letter, for programs: an object.
+fn document(letter: &DeadLetter) -> Value {
+    json!({
+        "id": letter.id,
+        "consumer": letter.consumer,
+        "reason": letter.reason,
+        "error": letter.error,
+        "attempts": letter.attempts,
+        "topic": letter.topic,
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "source": letter.source,
+        "parked_at": utc(letter.parked_at),
+        "closed_at": letter.closed_at.map(utc),
+        "outcome": letter.outcome,
+    })
 }

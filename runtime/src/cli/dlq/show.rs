@@ -1,9 +1,9 @@
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::Pool;
 use uuid::Uuid;
 
-use super::{origin, state};
+use super::{document, origin, state};
 use crate::cli::printable::{hex, lossless, printable};
 use crate::cli::refused::Refused;
 use crate::cli::utc::utc;
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Show {
 impl database::Command for Show {
     async fn run<DB: Store>(self, pool: &Pool<DB>) -> Result<(), Refused> {
         let letter = dead_letters::show(pool, self.id).await?;
-        if self.json { output::json(&document(&letter)) } else { output::text(page(&letter)) }
+        if self.json { output::json(&whole_document(&letter)) } else { output::text(page(&letter)) }
     }
 }
 
@@ -69,28 +69,17 @@ fn event_key(stored: &[u8]) -> String {
     readable.unwrap_or_else(|| hex(stored))
 }
 
-fn document(letter: &DeadLetter) -> serde_json::Value {
+/// The same as in the list, and all that the message came with.
+fn whole_document(letter: &DeadLetter) -> Value {
     let headers = letter
         .headers
         .iter()
         .map(|(name, value)| json!({ "name": lossless(name), "value": value.map(lossless) }));
-    json!({
-        "id": letter.id,
-        "consumer": letter.consumer,
-        "reason": letter.reason,
-        "error": letter.error,
-        "attempts": letter.attempts,
-        "topic": letter.topic,
-        "partition": letter.partition,
-        "offset": letter.offset,
-        "source": letter.source,
-        "event_key": letter.event_key.as_deref().map(event_key),
-        "message_key": letter.message_key.as_deref().map(lossless),
-        "headers": headers.collect::<Vec<_>>(),
-        "payload": letter.payload.as_deref().map(lossless),
-        "timestamp_ms": letter.timestamp,
-        "parked_at": utc(letter.parked_at),
-        "closed_at": letter.closed_at.map(utc),
-        "outcome": letter.outcome,
-    })
+    let mut document = document(letter);
+    document["event_key"] = json!(letter.event_key.as_deref().map(event_key));
+    document["message_key"] = json!(letter.message_key.as_deref().map(lossless));
+    document["headers"] = headers.collect();
+    document["payload"] = json!(letter.payload.as_deref().map(lossless));
+    document["timestamp_ms"] = json!(letter.timestamp);
+    document
 }
