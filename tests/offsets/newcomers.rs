@@ -15,6 +15,7 @@ const QUEUE: &str = "CREATE FUNCTION queue() RETURNS trigger LANGUAGE plpgsql AS
      CREATE TRIGGER queue BEFORE INSERT ON handstamp.progress FOR EACH ROW EXECUTE FUNCTION queue()";
 
 async fn until_queued(connection: &mut PgConnection, members: i64) {
+    // Nobody waits longer than five seconds for a lock.
     eventually(Duration::from_secs(4), async || {
         let queued: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
