@@ -14,6 +14,7 @@ impl fmt::Debug for Key {
             Value::Uuid(uuid) => write!(f, "Uuid({uuid})"),
             Value::Text(text) => write!(f, "Text({text:?})"),
             Value::Bytes(_) => write!(f, "Bytes({self})"),
+            Value::ContentHash(_) => write!(f, "ContentHash({self})"),
             Value::Composite(parts) => f.debug_tuple("Composite").field(parts).finish(),
         }
     }
@@ -24,7 +25,11 @@ impl Key {
         match &self.0 {
             Value::Uuid(uuid) => write!(out, "{uuid}"),
             Value::Text(text) => out.write_str(text),
-            Value::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}")),
+            Value::Bytes(bytes) => hex(bytes, out),
+            Value::ContentHash(hash) => {
+                out.write_str("h1:")?;
+                hex(hash, out)
+            }
             Value::Composite(parts) => parts.iter().enumerate().try_for_each(|(index, part)| {
                 if index > 0 {
                     out.write_char('/')?;
@@ -33,6 +38,10 @@ impl Key {
             }),
         }
     }
+}
+
+fn hex(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
 }
 
 /// Escapes what separates parts, so that the joined form can be taken apart again.
@@ -72,6 +81,11 @@ mod tests {
     #[test]
     fn bytes_are_shown_in_hexadecimal() {
         assert_eq!(Key::bytes(&[0, 255, 16]).unwrap().to_string(), "00ff10");
+    }
+
+    #[test]
+    fn c10_a_content_hash_is_shown_with_its_version() {
+        assert_eq!(Key(Value::ContentHash([0xab; 32])).to_string(), format!("h1:{}", "ab".repeat(32)));
     }
 
     #[test]

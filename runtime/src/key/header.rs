@@ -3,8 +3,17 @@ use crate::message::{Excerpt, Message};
 
 /// Reads the one header called `name`.
 pub(super) fn read(name: &str, message: &Message) -> Result<Key, KeyError> {
+    only(|candidate| candidate == name.as_bytes(), message)
+}
+
+/// Reads the one header called `name` in any letter case.
+pub(super) fn read_in_any_case(name: &str, message: &Message) -> Result<Key, KeyError> {
+    only(|candidate| candidate.eq_ignore_ascii_case(name.as_bytes()), message)
+}
+
+fn only(is_called: impl Fn(&[u8]) -> bool, message: &Message) -> Result<Key, KeyError> {
     let headers = message.headers();
-    let mut values = headers.get_all(name);
+    let mut values = headers.iter().filter(|(name, _)| is_called(name)).map(|(_, value)| value);
     let Some(value) = values.next() else {
         return Err(KeyError::new("missing"));
     };
@@ -83,6 +92,26 @@ mod tests {
     #[test]
     fn c06_an_empty_value_is_told() {
         assert_eq!(reason(Message::builder().header("event_id", "")), r#"header("event_id"): empty"#);
+    }
+
+    #[test]
+    fn c32_a_header_of_kafka_is_called_as_it_is_spelt() {
+        assert_eq!(reason(Message::builder().header("Event_Id", "x")), r#"header("event_id"): missing"#);
+    }
+
+    #[test]
+    fn c32_a_header_of_http_is_called_the_same_in_any_letter_case() {
+        let source = KeySource::HttpHeader("X-Shopify-Event-Id");
+        for name in ["X-Shopify-Event-Id", "x-shopify-event-id", "X-SHOPIFY-EVENT-ID"] {
+            assert_eq!(source.read(&Message::builder().header(name, "e-1").build()), Key::text("e-1"));
+        }
+    }
+
+    #[test]
+    fn a_header_of_http_that_is_there_in_two_letter_cases_is_repeated() {
+        let message = Message::builder().header("X-Id", "a").header("x-id", "a").build();
+        let error = KeySource::HttpHeader("x-id").read(&message).unwrap_err();
+        assert_eq!(error.to_string(), r#"http_header("x-id"): repeated (2 headers of that name)"#);
     }
 
     #[test]

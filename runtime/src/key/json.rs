@@ -1,8 +1,7 @@
-use std::fmt;
-
+use super::document::Document;
 use super::pointer::{Child, child};
 use super::{Key, KeyError};
-use crate::message::{DecodeError, Excerpt, Message};
+use crate::message::{Excerpt, Message};
 
 /// Reads the string or the integer literal at `pointer` (RFC 6901) from the payload's own bytes.
 ///
@@ -12,15 +11,11 @@ pub(super) fn read(pointer: &str, message: &Message) -> Result<Key, KeyError> {
     let Some(path) = pointer.strip_prefix('/') else {
         return Err(KeyError::new("not a JSON pointer: it begins with `/`"));
     };
-    let payload = message.payload().ok_or_else(|| KeyError::new("the payload is null (a tombstone)"))?;
-    let not_json =
-        |error: &dyn fmt::Display| KeyError::new(DecodeError::not_json(payload, error).to_string());
-    let document = std::str::from_utf8(payload).map_err(|error| not_json(&error))?;
-
-    let mut value = document.trim_start_matches([' ', '\t', '\n', '\r']);
+    let document = Document::of(message)?;
+    let mut value = document.text().trim_start_matches([' ', '\t', '\n', '\r']);
     let mut walked = 0;
     for token in path.split('/') {
-        match child(value, token).map_err(|error| not_json(&error))? {
+        match child(value, token).map_err(|error| document.not_json(&error))? {
             Child::Once(child) => value = child,
             Child::Repeated => {
                 return Err(KeyError::new(format!(

@@ -1,15 +1,21 @@
 //! What identifies a message to a consumer, and where it is read from.
 
+mod canonical;
 mod cloudevents;
+mod content_hash;
+mod definition;
 mod display;
+mod document;
 mod error;
 mod header;
 mod json;
 mod message_key;
+mod number;
 mod pointer;
 mod position;
 mod source;
 mod stored;
+mod unquoted;
 mod uuid;
 
 use ::uuid::Uuid;
@@ -21,12 +27,12 @@ pub use source::{KeyFunction, KeySource};
 #[cfg(feature = "cli")]
 pub(crate) use stored::Kind;
 
-/// What identifies a message to one consumer: a UUID, text, bytes, or several keys together.
+/// What identifies a message to one consumer: a UUID, text, bytes, a hash, or several keys together.
 ///
 /// Never empty and never longer than [`Key::LIMIT`]. Its [`Display`](std::fmt::Display) form is for
 /// people and for services outside the database: a UUID in hyphenated lower case, text as it is, bytes in
-/// hexadecimal; several keys are joined by `/`, with `~` and `/` inside them written `~0` and `~1` as in
-/// RFC 6901.
+/// hexadecimal, a content hash as `h1:` (its version) and hexadecimal; several keys are joined by `/`, with `~`
+/// and `/` inside them written `~0` and `~1` as in RFC 6901.
 ///
 /// ```
 /// use handstamp::{Key, KeyError, Message};
@@ -51,6 +57,7 @@ enum Value {
     Uuid(Uuid),
     Text(Box<str>),
     Bytes(Box<[u8]>),
+    ContentHash([u8; 32]),
     Composite(Box<[Key]>),
 }
 

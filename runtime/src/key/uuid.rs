@@ -6,13 +6,16 @@ use crate::message::Excerpt;
 /// Reads a text key as a UUID.
 pub(super) fn parse(key: &Key) -> Result<Key, KeyError> {
     let Value::Text(text) = &key.0 else {
-        return Err(KeyError::new(format!("not a UUID: {key} is not text")));
+        return Err(KeyError::new(match &key.0 {
+            Value::Bytes(bytes) => format!("not a UUID: {} is not text", Excerpt::hex(bytes)),
+            _ => "not a UUID: the key is not text".to_owned(),
+        }));
     };
     match Uuid::try_parse(text) {
         Ok(uuid) => Key::uuid(uuid),
         Err(_) if is_json_quoted(text) => Err(KeyError::new(format!(
             "not a UUID: the value is JSON-quoted ({text}), as some producers' header mappers do; have it \
-             sent without quotes, or take them off in a function and say `with(…)`",
+             sent without quotes, or say `uuid(unquoted(…))`",
             text = Excerpt::text(text.as_bytes()),
         ))),
         Err(_) => Err(KeyError::new(format!("not a UUID: {}", Excerpt::text(text.as_bytes())))),
@@ -72,6 +75,7 @@ mod tests {
     fn c04_a_uuid_in_json_quotes_is_told() {
         let reason = read("\"6ba7b810-9dad-11d1-80b4-00c04fd430c8\"").unwrap_err().to_string();
         assert!(reason.contains("the value is JSON-quoted"), "{reason}");
+        assert!(reason.ends_with("say `uuid(unquoted(…))`"), "{reason}");
     }
 
     #[test]
@@ -92,6 +96,15 @@ mod tests {
         let source = KeySource::Uuid(&KeySource::MessageKey);
         let error = source.read(&Message::builder().key([0xff; 16]).build()).unwrap_err();
         assert!(error.to_string().ends_with("is not text"), "{error}");
+    }
+
+    #[test]
+    fn a_long_key_that_is_not_a_uuid_is_told_in_short() {
+        for key in [vec![b'a'; 4096], vec![0xff; 4096]] {
+            let source = KeySource::Uuid(&KeySource::MessageKey);
+            let reason = source.read(&Message::builder().key(key).build()).unwrap_err().to_string();
+            assert!(reason.contains("(4096 bytes)") && reason.len() < 200, "{reason}");
+        }
     }
 
     #[test]
