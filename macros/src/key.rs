@@ -10,20 +10,39 @@ use syn::punctuated::Punctuated;
 use syn::{Error, Ident, LitStr, Path, Result, Token, parenthesized, token};
 
 use crate::args::string;
+use crate::ignored::{self, ignored};
 use crate::pointer;
+use crate::recipe::RECIPES;
 use crate::spelling::suggest;
 
-const FORMS: [&str; 7] = ["header", "json", "message_key", "cloudevents", "position", "uuid", "with"];
+const FORMS: [&str; 10] = [
+    "header",
+    "http_header",
+    "json",
+    "message_key",
+    "cloudevents",
+    "content_hash",
+    "position",
+    "uuid",
+    "unquoted",
+    "with",
+];
 
 /// Where a message's key comes from, checked.
 pub enum Key {
     Header(LitStr),
+    /// A header whose name may be spelt in any letter case.
+    HttpHeader(LitStr),
     Json(LitStr),
     /// The message's own.
     OfMessage,
     CloudEvents,
+    /// Of all of the payload but these pointers.
+    ContentHash(Vec<LitStr>),
     Position,
     Uuid(Box<Key>),
+    /// Out of the JSON string that it may be in.
+    Unquoted(Box<Key>),
     With(Path),
     /// Two or more, none of them a composite itself.
     Composite(Vec<Key>),
@@ -39,18 +58,26 @@ impl Parse for Key {
         })?;
         match form.to_string().as_str() {
             "header" => argument(input, &form, "\"event_id\"", header),
+            "http_header" => argument(input, &form, "\"X-Request-Id\"", http_header),
             "json" => argument(input, &form, "\"/order_id\"", json),
             "uuid" => argument(input, &form, "header(\"event_id\")", uuid),
+            "unquoted" => argument(input, &form, "header(\"event_id\")", unquoted),
             "with" => argument(input, &form, "path::to::function", with),
             "message_key" => bare(input, &form, Self::OfMessage),
             "cloudevents" => bare(input, &form, Self::CloudEvents),
             "position" => bare(input, &form, Self::Position),
-            other => {
-                let message = format!("`{other}` is not a key: {}", suggest(other, &FORMS));
-                Err(Error::new(form.span(), message))
-            }
+            "content_hash" => ignored(input).map(Self::ContentHash),
+            other => match RECIPES.iter().find(|(word, _)| *word == other) {
+                Some((_, written)) => bare(input, &form, syn::parse_str(written)?),
+                None => Err(unknown(&form, other)),
+            },
         }
     }
+}
+
+fn unknown(form: &Ident, word: &str) -> Error {
+    let known: Vec<&str> = FORMS.into_iter().chain(RECIPES.map(|(word, _)| word)).collect();
+    Error::new(form.span(), format!("`{word}` is not a key: {}", suggest(word, &known)))
 }
 
 /// Parses what stands in parentheses behind a form's name.
@@ -95,6 +122,18 @@ fn header(input: ParseStream) -> Result<Key> {
     Ok(Key::Header(name))
 }
 
+fn http_header(input: ParseStream) -> Result<Key> {
+    let name = string(input, "the name of a header")?;
+    // RFC 9110, section 5.6.2.
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    let message = match name.value().chars().find(|c| !is_allowed(*c)) {
+        Some(c) => format!("HTTP has no headers with {c:?} in their name: write e.g. `\"X-Request-Id\"`"),
+        None if name.value().is_empty() => "the name of a header is not empty".to_owned(),
+        None => return Ok(Key::HttpHeader(name)),
+    };
+    Err(Error::new(name.span(), message))
+}
+
 fn json(input: ParseStream) -> Result<Key> {
     let pointers = Punctuated::<Key, Token![,]>::parse_terminated_with(input, |input| {
         let literal = string(input, "a JSON pointer")?;
@@ -111,10 +150,29 @@ fn uuid(input: ParseStream) -> Result<Key> {
         Key::Composite(_) => "several parts are not one UUID: put `uuid(…)` around the parts that are",
         Key::CloudEvents => "`cloudevents` is `source` and `id` together, which is not one UUID",
         Key::Position => "a position is not a UUID",
+        Key::ContentHash(_) => "a content hash is not a UUID; it is stored in 33 bytes as it is",
         Key::Uuid(_) => "it is a UUID already",
-        Key::Header(_) | Key::Json(_) | Key::OfMessage | Key::With(_) => {
-            return Ok(Key::Uuid(Box::new(inner)));
+        Key::Header(_)
+        | Key::HttpHeader(_)
+        | Key::Json(_)
+        | Key::OfMessage
+        | Key::Unquoted(_)
+        | Key::With(_) => return Ok(Key::Uuid(Box::new(inner))),
+    };
+    Err(Error::new_spanned(start.parse::<TokenStream>()?, reason))
+}
+
+fn unquoted(input: ParseStream) -> Result<Key> {
+    let start = input.fork();
+    let inner: Key = input.parse()?;
+    let reason = match inner {
+        Key::Header(_) | Key::HttpHeader(_) | Key::OfMessage => return Ok(Key::Unquoted(Box::new(inner))),
+        Key::Uuid(inner) => format!("quotes come off before a UUID is read: write `uuid(unquoted({inner}))`"),
+        Key::Composite(_) => {
+            "several parts are not in one pair of quotes: put `unquoted(…)` around the parts that are".to_owned()
         }
+        _ => "only the bytes of a header or of the `message_key` may stand in JSON quotes: leave `unquoted` out"
+            .to_owned(),
     };
     Err(Error::new_spanned(start.parse::<TokenStream>()?, reason))
 }
@@ -159,11 +217,14 @@ impl ToTokens for Key {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         tokens.extend(match self {
             Self::Header(name) => quote!(::handstamp::KeySource::Header(#name)),
+            Self::HttpHeader(name) => quote!(::handstamp::KeySource::HttpHeader(#name)),
             Self::Json(pointer) => quote!(::handstamp::KeySource::Json(#pointer)),
             Self::OfMessage => quote!(::handstamp::KeySource::MessageKey),
             Self::CloudEvents => quote!(::handstamp::KeySource::CloudEvents),
+            Self::ContentHash(ignored) => quote!(::handstamp::KeySource::ContentHash(&[#(#ignored),*])),
             Self::Position => quote!(::handstamp::KeySource::Position),
             Self::Uuid(inner) => quote!(::handstamp::KeySource::Uuid(&#inner)),
+            Self::Unquoted(inner) => quote!(::handstamp::KeySource::Unquoted(&#inner)),
             Self::Composite(parts) => quote!(::handstamp::KeySource::Composite(&[#(#parts),*])),
             Self::With(read) => {
                 let path = written(read);
@@ -178,11 +239,14 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header(name) => write!(f, "header({:?})", name.value()),
+            Self::HttpHeader(name) => write!(f, "http_header({:?})", name.value()),
             Self::Json(pointer) => write!(f, "json({:?})", pointer.value()),
             Self::OfMessage => f.write_str("message_key"),
             Self::CloudEvents => f.write_str("cloudevents"),
+            Self::ContentHash(ignored) => f.write_str(&ignored::written(ignored)),
             Self::Position => f.write_str("position"),
             Self::Uuid(inner) => write!(f, "uuid({inner})"),
+            Self::Unquoted(inner) => write!(f, "unquoted({inner})"),
             Self::With(path) => write!(f, "with({})", written(path)),
             Self::Composite(parts) => {
                 let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
@@ -195,4 +259,17 @@ impl fmt::Display for Key {
 fn written(path: &Path) -> String {
     let segments: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
     format!("{}{}", path.leading_colon.map_or("", |_| "::"), segments.join("::"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, RECIPES};
+
+    #[test]
+    fn recipes_stand_for_keys_as_one_would_write_them() {
+        for (word, written) in RECIPES {
+            let key: Key = syn::parse_str(word).expect(word);
+            assert_eq!(key.to_string(), written);
+        }
+    }
 }

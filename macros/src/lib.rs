@@ -20,7 +20,7 @@
 //! |---|---|
 //! | the attribute as `name = value` | `args.rs` |
 //! | the function's head; its body is never parsed | `function.rs` |
-//! | values: keys, durations, the other options | `key.rs`, `pointer.rs`, `duration.rs`, `setting.rs` |
+//! | values: keys, durations, the other options | `key.rs`, `recipe.rs`, `pointer.rs`, `ignored.rs`, `duration.rs`, `setting.rs` |
 //! | whether the function can be a handler, by tokens alone | `handler.rs`, `types.rs` |
 //! | all of it, validated, or every mistake at once | `model.rs`, `errors.rs`, `spelling.rs` |
 //! | the generated code | `expand.rs` |
@@ -39,9 +39,11 @@ mod expand;
 mod fallback;
 mod function;
 mod handler;
+mod ignored;
 mod key;
 mod model;
 mod pointer;
+mod recipe;
 mod setting;
 mod spelling;
 mod types;
@@ -99,15 +101,32 @@ use proc_macro::TokenStream;
 ///
 /// | key | what it is |
 /// |---|---|
-/// | `header("event_id")` | the one header of that name |
+/// | `header("event_id")` | the one header of that name, spelt exactly so |
+/// | `http_header("X-Request-Id")` | the same, in any letter case: for headers that came by HTTP and were handed on |
 /// | `json("/order/id")` | a string or an integer in the payload, by JSON pointer (RFC 6901) |
 /// | `json("/order_id", "/line")` | several of them, together |
 /// | `message_key` | the message's own key |
 /// | `cloudevents` | `source` and `id` of a `CloudEvent`, in binary or structured mode |
+/// | `content_hash`, `content_hash(ignore = ["/trace_id"])` | SHA-256 of the payload as canonical JSON (RFC 8785), without what is ignored. The last resort: two events that say the same are one |
 /// | `position` | topic, partition and offset. Weaker: what a producer sends again is a new message |
-/// | `uuid(header("event_id"))` | a `header`, one `json` pointer, `message_key` or `with` as a UUID: 16 bytes, however it is spelt |
+/// | `uuid(header("event_id"))` | a header, one `json` pointer, `message_key` or `with` as a UUID: 16 bytes, however it is spelt; as text, two spellings are two keys |
+/// | `unquoted(header("event_id"))` | a header or `message_key` that some producers send in JSON quotes: `"evt-9"` and `evt-9` are one key |
 /// | `(header("tenant"), json("/id"))` | several keys together, in this order |
 /// | `with(path::to::function)` | a `fn(&Message) -> Result<Key, KeyError>` of your own |
+///
+/// Webhooks that are handed on to Kafka have keys by the name of their sender. Each stands for a key that could be
+/// written out, and can be a part of a tuple.
+///
+/// | key | stands for | what it is |
+/// |---|---|---|
+/// | `stripe` | `json("/id")` | the event. Stripe sometimes creates two events for one change; these have two ids |
+/// | `stripe_object` | `json("/data/object/id", "/type")` | the object and what happened to it. For types that happen to an object once, such as `invoice.paid`; a second `charge.refunded` would pass for the first |
+/// | `shopify` | `http_header("X-Shopify-Webhook-Id")` | the delivery, which keeps it when sent again. With two subscriptions to a topic the event comes twice, as two deliveries; `(http_header("X-Shopify-Topic"), http_header("X-Shopify-Event-Id"))` makes one of them, but also of all the objects of that topic that one action of the merchant changed |
+/// | `github` | `uuid(http_header("X-GitHub-Delivery"))` | the event; a redelivery keeps it |
+///
+/// A number in a `json` key is its digits as written, and must be an integer; `1` and `"1"` are one key. In a
+/// `content_hash` it is its exact value: `1`, `1.0` and `1e0` are one, and no two ids are. A repeated member on the way
+/// to a `json` key is refused, and anywhere in what is hashed.
 #[proc_macro_attribute]
 pub fn idempotent(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::idempotent(attribute.into(), &item.into()).into()

@@ -39,7 +39,7 @@ CREATE TABLE handstamp.inbox (
     PRIMARY KEY (consumer, key)
 );
 COMMENT ON COLUMN handstamp.inbox.at IS 'Seconds since 2020-01-01 00:00 UTC, by the clock of the database.';
-COMMENT ON COLUMN handstamp.inbox.key IS 'First byte: kind (1 UUID, 2 text, 3 bytes, 4 composite, 5 SHA-256 of a key longer than 64 bytes).';
+COMMENT ON COLUMN handstamp.inbox.key IS 'First byte: kind (1 UUID, 2 text, 3 bytes, 4 composite, 5 SHA-256 of a key longer than 64 bytes, 6 content hash of version 1).';
 
 -- One row per consumer and partition. next: every offset below it is dealt with. passed: the highest
 -- next ever reached, never lowered. incarnation: raised by a reset, so that older transactions match nothing.

@@ -55,10 +55,11 @@ mod tests {
     const EVENT: &str = r#"{"specversion":"1.0","id":"1234","source":"/orders","type":"x","data":{}}"#;
 
     fn binary() -> MessageBuilder {
-        Message::builder()
-            .header("ce_specversion", "1.0")
-            .header("ce_type", "x")
-            .header("content-type", "application/json")
+        sent_as("application/json").header("ce_specversion", "1.0").header("ce_type", "x")
+    }
+
+    fn sent_as(content_type: &str) -> MessageBuilder {
+        Message::builder().header("content-type", content_type)
     }
 
     fn orders() -> Key {
@@ -129,6 +130,46 @@ mod tests {
     fn c11_equal_ids_of_two_sources_are_two_events() {
         let from = |source| read_key(binary().header("ce_id", "1234").header("ce_source", source));
         assert_ne!(from("/orders"), from("/returns"));
+    }
+
+    #[test]
+    fn the_content_type_decides_where_headers_repeat_the_attributes() {
+        let message = sent_as("application/cloudevents+json").header("ce_id", "7").header("ce_source", "/x");
+        assert_eq!(read_key(message.payload(EVENT)), Ok(orders()));
+    }
+
+    #[test]
+    fn c11_attributes_of_structured_mode_are_named_too() {
+        for (event, expected) in [
+            (
+                r#"{"id":"1234"}"#,
+                r#"json("/source"): missing: no `source` in the payload, which is an object"#,
+            ),
+            (r#"{"id":"","source":"/orders"}"#, r#"json("/id"): empty"#),
+            (
+                r#"{"id":"1","id":"2","source":"/orders"}"#,
+                r#"json("/id"): duplicate member on the key path: "#,
+            ),
+        ] {
+            let reason = reason(sent_as("application/cloudevents+json").payload(event));
+            assert!(reason.starts_with(expected), "{reason}");
+        }
+    }
+
+    #[test]
+    fn structured_mode_without_a_payload_is_told() {
+        let reason = reason(sent_as("application/cloudevents+json"));
+        assert_eq!(reason, r#"json("/source"): the payload is null (a tombstone)"#);
+    }
+
+    #[test]
+    fn a_content_type_that_only_begins_like_one_of_cloudevents_is_not_guessed() {
+        for content_type in
+            ["application/cloudevents", "application/cloudevents+jsonl", "application/cloudeventsx"]
+        {
+            let reason = reason(sent_as(content_type).payload(EVENT));
+            assert!(reason.contains("is not supported: of the structured formats only"), "{reason}");
+        }
     }
 
     #[test]

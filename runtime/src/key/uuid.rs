@@ -65,6 +65,8 @@ mod tests {
 
     #[test]
     fn c03_all_zeros_are_a_placeholder() {
+        // There is no option to let them pass: it would make one event of all that have no id. Who means the
+        // zeros has a text key for them.
         assert_eq!(
             read("00000000-0000-0000-0000-000000000000").unwrap_err().to_string(),
             "uuid(header(\"event_id\")): 00000000-0000-0000-0000-000000000000 is a placeholder, not an id"

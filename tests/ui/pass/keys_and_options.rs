@@ -33,6 +33,14 @@ handlers! {
     cloudevents: cloudevents;
     position: position;
     uuid: uuid(header(r"event_id"));
+    http_header: http_header("X-Request-Id");
+    content_hash: content_hash;
+    ignoring: content_hash(ignore = ["/trace_id", "/sent/at",],);
+    unquoted: (unquoted(header("event_id")), uuid(unquoted(message_key)));
+    stripe: stripe;
+    stripe_object: stripe_object;
+    shopify: (http_header("X-Shopify-Shop-Domain"), shopify);
+    github: github;
     with: with(keys::by_account);
 }
 
@@ -62,6 +70,14 @@ fn main() {
             "CloudEvents",
             "Position",
             r#"Uuid(Header("event_id"))"#,
+            r#"HttpHeader("X-Request-Id")"#,
+            "ContentHash([])",
+            r#"ContentHash(["/trace_id", "/sent/at"])"#,
+            r#"Composite([Unquoted(Header("event_id")), Uuid(Unquoted(MessageKey))])"#,
+            r#"Json("/id")"#,
+            r#"Composite([Json("/data/object/id"), Json("/type")])"#,
+            r#"Composite([HttpHeader("X-Shopify-Shop-Domain"), HttpHeader("X-Shopify-Webhook-Id")])"#,
+            r#"Uuid(HttpHeader("X-GitHub-Delivery"))"#,
             r#"With(KeyFunction("keys::by_account"))"#,
         ]
     );
