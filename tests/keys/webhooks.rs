@@ -27,11 +27,15 @@ keys! {
 
 /// How many of the messages are applied.
 fn applied<H: Handler>(messages: &[Message]) -> usize {
-    messages.iter().map(|message| H::KEY.read(message).unwrap().stored()).collect::<BTreeSet<_>>().len()
+    messages
+        .iter()
+        .map(|message| H::KEY.read(message).expect("a key").stored())
+        .collect::<BTreeSet<_>>()
+        .len()
 }
 
 fn reason(key: KeySource, message: &Message) -> String {
-    key.read(message).unwrap_err().to_string()
+    key.read(message).expect_err("no key").to_string()
 }
 
 fn stripe_event(id: &str, kind: &str) -> Message {

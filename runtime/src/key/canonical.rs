@@ -111,7 +111,10 @@ impl Writer<'_> {
                 '\n' => self.0.push_str("\\n"),
                 '\u{c}' => self.0.push_str("\\f"),
                 '\r' => self.0.push_str("\\r"),
-                control @ '\0'..='\u{1f}' => self.0.push_str(&format!("\\u{:04x}", u32::from(control))),
+                '\0'..='\u{1f}' => {
+                    let escaped = format!("\\u{:04x}", u32::from(char));
+                    self.0.push_str(&escaped);
+                }
                 char => self.0.push(char),
             }
         }

@@ -1,12 +1,15 @@
 use handstamp::KeySource;
 
+use crate::Target;
 use crate::input::{split, with_headers};
 
 const BINARY: KeySource = KeySource::Composite(&[KeySource::Header("ce_source"), KeySource::Header("ce_id")]);
 const STRUCTURED: KeySource = KeySource::Composite(&[KeySource::Json("/source"), KeySource::Json("/id")]);
 
 /// Takes bytes for the headers and the payload of a `CloudEvent`.
-pub fn cloudevents(bytes: &[u8]) {
+pub const CLOUDEVENTS: Target = Target { name: "cloudevents", run };
+
+fn run(bytes: &[u8]) {
     let (headers, payload) = split(bytes);
     let message = with_headers(&headers).payload(payload).build();
     let Ok(key) = KeySource::CloudEvents.read(&message) else { return };

@@ -5,13 +5,17 @@ use handstamp::{Key, KeySource, Message};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::Target;
+
 const WHOLE: KeySource = KeySource::ContentHash(&[]);
 const WITHOUT_TRACE: KeySource = KeySource::ContentHash(&["/trace_id"]);
 
 const REPEATED: &str = "a member is repeated";
 
 /// Hashes a payload, and variants of it that say the same.
-pub fn content_hash(bytes: &[u8]) {
+pub const CONTENT_HASH: Target = Target { name: "content_hash", run };
+
+fn run(bytes: &[u8]) {
     let key = read(WHOLE, bytes);
     if key.is_some() {
         serde_json::from_slice::<IgnoredAny>(bytes).expect("what has a hash is JSON");

@@ -1,6 +1,7 @@
 use bytes::Bytes;
 use handstamp::{Headers, Key, KeySource, Message};
 
+use crate::Target;
 use crate::input::with_headers;
 
 const ID: KeySource = KeySource::Header("id");
@@ -10,7 +11,9 @@ const UUID: KeySource = KeySource::Uuid(&UNQUOTED);
 const LONGEST_STORED: usize = 65;
 
 /// Takes bytes for headers in their stored form, and for a message key.
-pub fn header(bytes: &[u8]) {
+pub const HEADER: Target = Target { name: "header", run };
+
+fn run(bytes: &[u8]) {
     let headers = Headers::encoded(Bytes::copy_from_slice(bytes));
     let message = with_headers(&headers).key(bytes).build();
     assert!(headers.iter().eq(&message.headers()), "headers come back as they were sent");

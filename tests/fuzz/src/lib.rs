@@ -8,21 +8,28 @@ mod header;
 mod input;
 mod json;
 
-pub use cloudevents::cloudevents;
-pub use content_hash::content_hash;
-pub use header::header;
-pub use json::json;
+pub use cloudevents::CLOUDEVENTS;
+pub use content_hash::CONTENT_HASH;
+pub use header::HEADER;
+pub use json::JSON;
 
-/// The targets by the names of their folders in the corpus.
-pub const TARGETS: [(&str, fn(&[u8])); 4] =
-    [("header", header), ("json", json), ("content_hash", content_hash), ("cloudevents", cloudevents)];
+/// What is fed with bytes, and the name of its folder in the corpus.
+pub struct Target {
+    /// Also the name of its program.
+    pub name: &'static str,
+    /// Panics if a promise is broken.
+    pub run: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: [Target; 4] = [HEADER, JSON, CONTENT_HASH, CLOUDEVENTS];
 
 /// The program that libFuzzer drives; built without it, it only says how to get it.
 #[macro_export]
 macro_rules! program {
     ($target:ident) => {
         #[cfg(fuzzing)]
-        ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $crate::$target(bytes));
+        ::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ($crate::$target.run)(bytes));
 
         #[cfg(not(fuzzing))]
         fn main() {

@@ -1,4 +1,4 @@
 //! Drives the target of the same name.
 #![cfg_attr(fuzzing, no_main)]
 
-handstamp_fuzz::program!(content_hash);
+handstamp_fuzz::program!(CONTENT_HASH);

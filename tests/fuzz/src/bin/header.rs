@@ -1,4 +1,4 @@
 //! Drives the target of the same name.
 #![cfg_attr(fuzzing, no_main)]
 
-handstamp_fuzz::program!(header);
+handstamp_fuzz::program!(HEADER);
