@@ -123,13 +123,14 @@ mod tests {
     fn a_payload_is_needed_where_any_part_is_read_from_it() {
         const PARTS: KeySource =
             KeySource::Composite(&[KeySource::Header("doc"), KeySource::Uuid(&KeySource::Json("/line"))]);
-        const { assert!(PARTS.needs_payload()) }
+        const { assert!(PARTS.needs_payload() && KeySource::ContentHash(&[]).needs_payload()) }
     }
 
     #[test]
     fn no_payload_is_needed_for_what_stands_outside_of_it() {
         const PARTS: KeySource = KeySource::Composite(&[
-            KeySource::Uuid(&KeySource::Header("doc")),
+            KeySource::Uuid(&KeySource::Unquoted(&KeySource::Header("doc"))),
+            KeySource::HttpHeader("doc"),
             KeySource::MessageKey,
             KeySource::Position,
             KeySource::CloudEvents,
