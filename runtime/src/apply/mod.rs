@@ -1,6 +1,8 @@
-//! One message through one consumer: claim, handler, guard, commit. Knows SQL and handlers, no broker.
+//! One message through one consumer: claim, handler, guard, commit. Knows SQL and handlers, no broker; what comes
+//! after what is decided by [`crate::flow::Course`].
 
 mod call;
+mod follow;
 mod job;
 mod park;
 mod registered;
@@ -11,7 +13,10 @@ use sqlx::Pool;
 pub use job::{Job, Task};
 pub use registered::{Consumer, Registered};
 
+pub use crate::flow::Disposition;
+
 use crate::failure::{Failure, FailureKind};
+use crate::flow::Setback;
 use crate::handler::Handler;
 use crate::inbox::consumers;
 use crate::inbox::{Access, Connections};
@@ -20,24 +25,6 @@ use run::run;
 
 pub(crate) type DatabaseOf<H> = <<H as Handler>::Access as Access>::Database;
 pub(crate) type NeedsOf<H> = <<H as Handler>::Arguments as Arguments>::Needs;
-
-/// What became of a message that did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Disposition {
-    /// The handler ran, and its effects are committed.
-    Applied,
-    /// Its key was in the inbox already; the handler was not called.
-    Duplicate,
-    /// Its offset was passed before and its key forgotten since; the handler was not called.
-    LateDuplicate,
-    /// It was given up before; the handler was not called.
-    AlreadyParked,
-    /// It was given up now: a dead letter is written.
-    Parked,
-    /// It has no payload, which the handler or the key needs; the handler was not called.
-    Skipped,
-}
 
 /// Runs `message` through the handler `H` in one inbox transaction, unless its key has been applied
 /// already. For sources other than Kafka: call it again until it returns `Ok`.
@@ -91,4 +78,21 @@ fn unregistered(consumer: &str) -> Failure {
          the program again"
     );
     Failure::new(FailureKind::Configuration, text)
+}
+
+impl From<FailureKind> for Setback {
+    fn from(kind: FailureKind) -> Self {
+        match kind {
+            FailureKind::Environment => Self::Environment,
+            FailureKind::Unknown => Self::Unknown,
+            FailureKind::Handler => Self::Handler,
+            FailureKind::Key | FailureKind::Decode => Self::Unreadable,
+            FailureKind::Rejected => Self::Rejected,
+            FailureKind::TransactionEnded => Self::TransactionEnded,
+            FailureKind::WentBack => Self::WentBack,
+            FailureKind::Superseded => Self::Superseded,
+            FailureKind::Cancelled => Self::Cancelled,
+            FailureKind::Configuration => Self::Misconfigured,
+        }
+    }
 }

@@ -1,11 +1,9 @@
-use super::Disposition;
 use super::run::Run;
 use crate::failure::{Failure, FailureKind, report, storable};
+use crate::inbox::Store;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::{NewLetter, Reason};
 use crate::inbox::transaction::{HOUSEKEEPING, Transaction, within};
-use crate::inbox::{Inbox, Store, Verdict};
-use crate::key::Key;
 use crate::laboratory::point;
 
 /// Why a message is given up.
@@ -15,57 +13,19 @@ pub(super) struct Parting {
     pub(super) attempts: u32,
 }
 
-/// Gives a message up: the letter and the progress in one transaction, no inbox row. `None` if its
-/// consumer is not registered.
-///
-/// The key is claimed all the same, to wait for a twin that may be applying it, and then given back.
-pub(super) async fn park<DB: Store>(
-    run: &Run<'_, DB>,
-    key: Option<&Key>,
-    parting: Parting,
-) -> Result<Option<Disposition>, Failure> {
-    let connection = run.connections.acquire().await?;
-    let mut inbox =
-        Inbox::begin(connection, run.connections, run.consumer, key.cloned(), run.job.attempt, HOUSEKEEPING)
-            .await?;
-    let stored = key.map(Key::stored);
-    let stored = stored.as_deref();
-    let (consumer, verdict) = match run.claim(&mut inbox, stored).await {
-        Ok(Some(claimed)) => claimed,
-        Ok(None) => {
-            inbox.abandon().await;
-            return Ok(None);
-        }
-        Err(failure) => return Err(inbox.give_up(failure).await),
-    };
-    let parked = async {
-        if verdict == Verdict::Fresh {
-            let letter = parting.letter(run, consumer, stored);
-            write(inbox.transaction(), stored.map(|stored| (consumer, stored)), &letter).await?;
-        }
-        inbox.guard(&run.guard(consumer, verdict)).await
-    };
-    if let Err(failure) = parked.await {
-        return Err(inbox.give_up(failure).await);
-    }
-    inbox.commit().await?;
-    Ok(Some(if verdict == Verdict::Fresh { Disposition::Parked } else { verdict.into() }))
-}
-
 /// Lists a message whose transaction its handler ended. Its key may be committed, so it is not touched,
 /// and the progress stays where it is.
 pub(super) async fn list_ended<DB: Store>(
     run: &Run<'_, DB>,
     consumer: ConsumerId,
-    key: &Key,
+    key: Option<&[u8]>,
     failure: Failure,
 ) -> Failure {
     let parting =
         Parting { reason: Reason::TransactionEnded, error: report(&failure), attempts: run.job.attempt };
-    let stored = key.stored();
     let listed = async {
         let mut transaction = Transaction::begin(run.connections.pool(), HOUSEKEEPING).await?;
-        let letter = parting.letter(run, consumer, Some(&stored));
+        let letter = parting.letter(run, consumer, key);
         write(&mut transaction, None, &letter).await?;
         transaction.commit().await
     };
@@ -79,7 +39,7 @@ pub(super) async fn list_ended<DB: Store>(
 }
 
 impl Parting {
-    fn letter<'a, DB: Store>(
+    pub(super) fn letter<'a, DB: Store>(
         &'a self,
         run: &'a Run<'_, DB>,
         consumer: ConsumerId,
@@ -97,16 +57,19 @@ impl Parting {
     }
 }
 
-async fn write<DB: Store>(
+/// Writes the letter into the open transaction, and gives back the key that it claimed.
+///
+/// The key was claimed all the same, to wait for a twin that may be applying it.
+pub(super) async fn write<DB: Store>(
     transaction: &mut Transaction<DB>,
-    claimed: Option<(ConsumerId, &[u8])>,
+    claimed: Option<&[u8]>,
     letter: &NewLetter<'_>,
 ) -> Result<(), Failure> {
     let failed = |error| Failure::environment("writing a dead letter", error);
     let error = storable(letter.error);
     let letter = NewLetter { error: &error, ..*letter };
-    if let Some((consumer, key)) = claimed {
-        let unclaim = DB::unclaim(transaction.connection(), consumer, key);
+    if let Some(key) = claimed {
+        let unclaim = DB::unclaim(transaction.connection(), letter.consumer, key);
         within(DB::STATEMENT_LIMIT, unclaim).await.map_err(failed)?;
     }
     within(DB::STATEMENT_LIMIT, DB::park(transaction.connection(), &letter)).await.map_err(failed)?;

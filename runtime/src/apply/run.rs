@@ -1,15 +1,15 @@
-use std::pin::{Pin, pin};
+use std::pin::pin;
 
-use super::call::{call, cancelled, caught};
-use super::park::{Parting, list_ended, park};
+use super::follow::Follower;
+use super::park::Parting;
 use super::{DatabaseOf, Disposition, Job, Registered, Task};
-use crate::failure::{Failure, FailureKind, report};
+use crate::failure::Failure;
+use crate::flow::{self, Content, Course, Verdict};
 use crate::handler::{Handler, OnTombstone};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::progress::{TrackedPartition, Tracking};
-use crate::inbox::{Claimant, Connections, Guard, Inbox, Store, Verdict};
-use crate::key::Key;
+use crate::inbox::{Claimant, Connections, Guard, Inbox, Store};
 use crate::message::{Arguments, Message};
 
 /// What a run is about.
@@ -31,35 +31,29 @@ pub(super) async fn run<H: Handler<Arguments: Arguments>>(
 ) -> Result<Option<Disposition>, Failure> {
     let key_definition = &handler.key_definition;
     let run = Run { connections, consumer: H::CONSUMER, key_definition, message, job };
-    let give_up = |reason, error| Parting { reason, error, attempts: job.attempt };
-
-    // Before the key is read: a key inside the payload cannot be read from a tombstone.
-    if message.payload().is_none() && (H::Arguments::NEEDS_PAYLOAD || H::KEY.needs_payload()) {
-        return match H::OPTIONS.on_tombstone {
-            OnTombstone::Skip => Ok(Some(Disposition::Skipped)),
-            OnTombstone::Park => {
-                let text = "the message has no payload (a tombstone)".to_owned();
-                park(&run, None, give_up(Reason::Tombstone, text)).await
-            }
-        };
-    }
-    let key = match caught(|| H::KEY.read(message)) {
-        Ok(key) => key,
-        Err(error) => return park(&run, None, give_up(Reason::Key, error)).await,
-    };
-    if let Task::Park { reason, error, attempts } = &job.task {
-        let parting = Parting { reason: *reason, error: error.clone(), attempts: *attempts };
-        return park(&run, Some(&key), parting).await;
-    }
-    let arguments = match caught(|| H::Arguments::take(message, &key, &handler.needs)) {
-        Ok(arguments) => arguments,
-        Err(error) => return park(&run, Some(&key), give_up(Reason::Decode, error)).await,
-    };
-    match transaction::<H>(&run, &key, arguments, pin!(cancel)).await {
-        Err(failure) if failure.kind() == FailureKind::Rejected => {
-            park(&run, Some(&key), give_up(Reason::Rejected, report(&failure))).await
+    let (task, parting) = match &job.task {
+        Task::Apply => (flow::Task::Apply, None),
+        Task::Park { reason, error, attempts } => {
+            let parting = Parting { reason: *reason, error: error.clone(), attempts: *attempts };
+            (flow::Task::Park, Some(parting))
         }
-        result => result,
+    };
+    let content = content::<H>(message);
+    let cancel = pin!(cancel);
+    let mut follower = Follower::new(handler, &run, cancel, parting);
+    if content == Content::ParkedTombstone {
+        follower.note(Reason::Tombstone, "the message has no payload (a tombstone)".to_owned());
+    }
+    follower.follow(Course::new(task, content)).await
+}
+
+fn content<H: Handler<Arguments: Arguments>>(message: &Message) -> Content {
+    if message.payload().is_some() || !(H::Arguments::NEEDS_PAYLOAD || H::KEY.needs_payload()) {
+        return Content::Whole;
+    }
+    match H::OPTIONS.on_tombstone {
+        OnTombstone::Skip => Content::SkippedTombstone,
+        OnTombstone::Park => Content::ParkedTombstone,
     }
 }
 
@@ -70,7 +64,7 @@ impl<DB: Store> Run<'_, DB> {
         Some((&tracking.partition, self.message.position()?.offset))
     }
 
-    pub(super) fn tracking(&self) -> Option<&Tracking> {
+    fn tracking(&self) -> Option<&Tracking> {
         self.job.tracking.as_ref()
     }
 
@@ -89,68 +83,9 @@ impl<DB: Store> Run<'_, DB> {
         inbox.claim(&claimant, self.tracking().map_or(0, |tracking| tracking.acknowledged)).await
     }
 
-    /// What must hold before a message of this verdict is committed.
-    pub(super) fn guard(&self, consumer: ConsumerId, verdict: Verdict) -> Guard<'_> {
-        let ceiling = match (verdict, self.position()) {
-            (Verdict::Fresh, Some((_, offset))) => offset,
-            _ => i64::MAX,
-        };
+    /// What must hold before the message is committed; a `fresh` one is dealt with by this transaction.
+    pub(super) fn guard(&self, consumer: ConsumerId, fresh: bool) -> Guard<'_> {
+        let ceiling = self.position().filter(|_| fresh).map_or(i64::MAX, |(_, offset)| offset);
         Guard { consumer, tracking: self.tracking(), ceiling }
-    }
-}
-
-/// Claim, handler, guard, COMMIT; or ROLLBACK, on this task, whatever the handler did.
-async fn transaction<H: Handler<Arguments: Arguments>>(
-    run: &Run<'_, DatabaseOf<H>>,
-    key: &Key,
-    arguments: H::Arguments,
-    mut cancel: Pin<&mut impl Future<Output = ()>>,
-) -> Result<Option<Disposition>, Failure> {
-    let connection = tokio::select! {
-        biased;
-        () = &mut cancel => return Err(cancelled()),
-        connection = run.connections.acquire() => connection?,
-    };
-    let limit = H::OPTIONS.timeout;
-    let attempt = run.job.attempt;
-    let mut inbox =
-        Inbox::begin(connection, run.connections, H::CONSUMER, Some(key.clone()), attempt, limit).await?;
-    let (consumer, verdict) = match run.claim(&mut inbox, Some(&key.stored())).await {
-        Ok(Some(claimed)) => claimed,
-        Ok(None) => {
-            inbox.abandon().await;
-            return Ok(None);
-        }
-        Err(failure) => return Err(inbox.give_up(failure).await),
-    };
-    let applied = async {
-        if verdict == Verdict::Fresh {
-            call::<H>(arguments, &mut inbox, cancel).await?;
-        }
-        inbox.guard(&run.guard(consumer, verdict)).await
-    };
-    match applied.await {
-        Ok(()) => {
-            inbox.commit().await?;
-            Ok(Some(verdict.into()))
-        }
-        Err(failure) => {
-            let failure = inbox.give_up(failure).await;
-            if failure.kind() == FailureKind::TransactionEnded {
-                return Err(list_ended(run, consumer, key, failure).await);
-            }
-            Err(failure)
-        }
-    }
-}
-
-impl From<Verdict> for Disposition {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Fresh => Self::Applied,
-            Verdict::Duplicate => Self::Duplicate,
-            Verdict::LateDuplicate => Self::LateDuplicate,
-            Verdict::AlreadyParked => Self::AlreadyParked,
-        }
     }
 }

@@ -8,10 +8,14 @@
 //! at a time, in the order of offsets. A record is done when all its handlers are done with it. What
 //! belongs to a partition is keyed by its [`Epoch`], so that nothing of an earlier assignment can move
 //! the offsets of a later one.
+//!
+//! What happens inside a job is decided here, too: [`Course`] leads one message through its transaction. A batch will
+//! be one with a claim and a call for each of its messages, whose failure sends them on courses of their own.
 
 mod action;
 mod commit;
 mod core;
+mod course;
 mod dispatch;
 mod drain;
 mod event;
@@ -20,10 +24,12 @@ mod partition;
 mod range;
 mod retry;
 mod save;
+mod setback;
 mod snapshot;
 pub mod start;
 #[cfg(test)]
 mod tests;
+mod verdict;
 mod watermark;
 
 use std::fmt;
@@ -31,9 +37,12 @@ use std::ops::Add;
 
 pub use self::action::{Action, Job, ReassignReason, Save, StopReason, Task};
 pub use self::core::{Config, Core};
+pub use self::course::{Answer, Content, Course, Step};
 pub use self::event::{Event, LaneStart, Outcome, Saved, SavedResult};
 pub use self::range::OutOfRange;
+pub use self::setback::Setback;
 pub use self::snapshot::{LaneSnapshot, PartitionSnapshot, Snapshot};
+pub use self::verdict::{Claim, ClaimedRow, Disposition, Place, Verdict};
 
 /// A record's place in its partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

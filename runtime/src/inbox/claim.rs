@@ -4,6 +4,7 @@ use sqlx::Database;
 
 use super::consumers::ConsumerId;
 use super::progress::{TrackedPartition, Tracking};
+use crate::flow::{self, ClaimedRow, NextOffset};
 
 /// A message as it asks to be claimed.
 #[derive(Clone, Copy, Debug)]
@@ -31,32 +32,15 @@ pub struct Claim {
     pub progress: Option<(i64, i64)>,
 }
 
-/// What is to be done with a claimed message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing is known of it: it is to be applied.
-    Fresh,
-    /// Its key has been applied.
-    Duplicate,
-    /// Its key is unknown, but everything up to its offset was dealt with before.
-    LateDuplicate,
-    /// It was given up before.
-    AlreadyParked,
-}
-
 impl Claim {
-    /// Judges the message that was claimed, in the order of the design.
-    #[must_use]
-    pub fn verdict(&self, claimant: &Claimant<'_>) -> Verdict {
-        let passed = self.progress.map_or(i64::MIN, |(_, passed)| passed);
-        if self.parked {
-            Verdict::AlreadyParked
-        } else if claimant.key.is_some() && !self.stamped {
-            Verdict::Duplicate
-        } else if claimant.position.is_some_and(|(_, offset)| offset < passed) {
-            Verdict::LateDuplicate
-        } else {
-            Verdict::Fresh
+    /// What the core is to judge.
+    pub(super) fn of(&self, claimant: &Claimant<'_>) -> flow::Claim {
+        let row = |(next, passed)| ClaimedRow { next: NextOffset(next), passed: NextOffset(passed) };
+        flow::Claim {
+            keyed: claimant.key.is_some(),
+            stamped: self.stamped,
+            parked: self.parked,
+            row: self.progress.map(row),
         }
     }
 }

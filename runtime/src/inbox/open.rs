@@ -2,12 +2,13 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use super::claim::{Broken, Claim, Claimant, Guard};
+use super::claim::{Broken, Claimant, Guard};
 use super::consumers::ConsumerId;
 use super::loan::Loan;
 use super::transaction::{Transaction, within};
-use super::{Connections, Store, Verdict};
+use super::{Connections, Store};
 use crate::failure::{Class, Failure, FailureKind};
+use crate::flow::{NextOffset, Offset, Place, Setback, Verdict};
 use crate::key::Key;
 use crate::laboratory::point;
 
@@ -63,19 +64,17 @@ impl<DB: Store> Inbox<DB> {
         let claim =
             within(DB::STATEMENT_LIMIT, DB::claim(connection, mark, claimant)).await.map_err(claim_failed)?;
         point!(AfterClaim);
-        let Claim { consumer: Some(consumer), progress, .. } = claim else {
-            return Ok(None);
-        };
-        if claimant.position.is_some() {
-            match progress {
-                None => return Err(self.broken(Broken::Superseded, acknowledged)),
-                Some((stored, _)) if stored < acknowledged => {
-                    return Err(self.broken(Broken::WentBack { stored }, acknowledged));
-                }
-                Some(_) => {}
+        let Some(consumer) = claim.consumer else { return Ok(None) };
+        let place = claimant
+            .position
+            .map(|(_, offset)| Place { offset: Offset(offset), acknowledged: NextOffset(acknowledged) });
+        match (claim.of(claimant).judge(place), claim.progress) {
+            (Ok(verdict), _) => Ok(Some((consumer, verdict))),
+            (Err(Setback::WentBack), Some((stored, _))) => {
+                Err(self.broken(Broken::WentBack { stored }, acknowledged))
             }
+            (Err(_), _) => Err(self.broken(Broken::Superseded, acknowledged)),
         }
-        Ok(Some((consumer, claim.verdict(claimant))))
     }
 
     /// Writes the progress, unless something tells against committing.

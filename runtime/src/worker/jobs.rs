@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::answer::{Answer, Ended, Row};
 use crate::apply::{self, Consumer, Disposition};
 use crate::failure::{Failure, FailureKind};
-use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult};
+use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult, Setback};
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::progress::{self, Tracking};
 use crate::inbox::{Connections, Store};
@@ -91,19 +91,8 @@ pub(super) async fn run<DB: Store>(
 /// What the core makes of it.
 pub(super) fn outcome(ended: &Ended) -> Outcome {
     match ended {
-        Ok(Disposition::Skipped) => Outcome::Skipped,
-        Ok(_) => Outcome::Done,
-        Err(failure) => match failure.kind() {
-            FailureKind::Unknown => Outcome::Unknown,
-            FailureKind::Handler => Outcome::Failed,
-            FailureKind::Key | FailureKind::Decode | FailureKind::Rejected => Outcome::Rejected,
-            FailureKind::TransactionEnded => Outcome::TransactionEnded,
-            FailureKind::WentBack => Outcome::WentBack,
-            FailureKind::Superseded => Outcome::Superseded,
-            FailureKind::Cancelled => Outcome::Cancelled,
-            FailureKind::Configuration => Outcome::Misconfigured,
-            FailureKind::Environment => Outcome::Environment,
-        },
+        Ok(disposition) => Outcome::from(*disposition),
+        Err(failure) => Outcome::from(Setback::from(failure.kind())),
     }
 }
 

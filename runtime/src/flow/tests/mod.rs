@@ -1,6 +1,7 @@
 //! The core's promises, one by one, and under any order of events.
 
 mod any_order;
+mod courses;
 mod drains;
 mod offsets;
 mod pressure;
