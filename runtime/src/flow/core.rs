@@ -224,6 +224,9 @@ impl<R: Clone> Core<R> {
             if let Some(state) = current.and_then(|partition| partition.lane(lane)) {
                 state.halt();
             }
+            // A drain that was under way already waits for this row, too.
+            self.saves.touch([lane]);
+            self.commits.touch(lane.tp);
             return self.stop(reason, actions);
         }
         let Some(partition) = current else { return self.queue(lane) };

@@ -35,6 +35,21 @@ fn drain_saves_skipped_records_before_it_commits_them() {
 }
 
 #[test]
+fn drain_that_a_handler_stops_saves_what_is_dealt_with() {
+    let mut shell = Shell::assigned();
+    shell.record(0);
+    shell.record(1);
+    let skipped = shell.start();
+    shell.finish(skipped.id, Outcome::Skipped);
+    let ending = shell.start();
+    shell.feed(Event::Drain);
+    shell.finish(ending.id, Outcome::TransactionEnded);
+    assert_eq!(shell.database_answers(SavedResult::Ok).watermark, NextOffset(1));
+    shell.kafka_answers(true);
+    assert!(shell.has(&Action::Finished));
+}
+
+#[test]
 fn drain_deadline_cancels_handlers_and_commits_what_is_durable() {
     let mut shell = Shell::assigned();
     shell.record(0);

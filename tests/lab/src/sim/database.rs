@@ -1,7 +1,9 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use handstamp::flow::start::{Identity, Row as StartRow};
-use handstamp::flow::{LaneId, Millis, NextOffset, Offset, Save, SavedResult};
+use handstamp::flow::{Claim, ClaimedRow, LaneId, Millis, NextOffset, Offset, SavedResult};
+
+use super::kafka::TopicId;
+use super::state::{Effect, Key, Letter, Refused, Row, State, Tracked, key};
 
 /// The database as the inbox uses it: what is committed, what is not yet, and who waits for whom.
 #[derive(Debug, Default)]
@@ -15,50 +17,45 @@ pub(super) struct Database {
 
 pub(super) type TransactionId = u64;
 
-/// Two lanes of one topic and handler are one consumer, with one inbox.
-type Consumer = (u16, u16);
-
-/// What is committed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct State {
-    pub(super) inbox: BTreeSet<(Consumer, u64)>,
-    /// Without uniqueness, so that a second application shows.
-    pub(super) effects: Vec<Effect>,
-    applied: BTreeMap<(Consumer, u64), u32>,
-    pub(super) parked: BTreeSet<(LaneId, Offset)>,
-    pub(super) progress: BTreeMap<LaneId, Row>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Effect {
-    pub(super) lane: LaneId,
-    pub(super) offset: Offset,
-    pub(super) id: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) next: NextOffset,
-    pub(super) passed: NextOffset,
-    pub(super) incarnation: u32,
-}
-
 /// What is written, and locked, but not committed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Transaction {
-    key: Option<(Consumer, u64)>,
+    /// The key that it inserted: locked to the end, also if it is given back.
+    locked: Option<Key>,
+    key: Option<Key>,
+    /// What its claim's statement saw, however long that waited for a lock.
+    seen: Option<Seen>,
     pub(super) effect: Option<Effect>,
-    pub(super) letter: Option<(LaneId, Offset)>,
+    pub(super) letter: Option<Letter>,
     pub(super) progress: Option<(LaneId, Row)>,
+    condition: Condition,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Claim {
-    /// Behind another transaction's lock.
-    Blocked,
-    New,
-    /// Applied, parked or passed before.
-    Known,
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    row: Option<Row>,
+    parked: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Condition {
+    #[default]
+    Sound,
+    /// A statement failed: COMMIT will roll back, and not say so.
+    Aborted,
+    /// The handler has ended it: every statement commits by itself.
+    Ended,
+}
+
+/// The row that a transaction writes, and what must hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tracking {
+    pub(super) lane: LaneId,
+    pub(super) tracked: Option<Tracked>,
+    pub(super) watermark: NextOffset,
+    pub(super) acknowledged: NextOffset,
+    /// What `passed` must not be above.
+    pub(super) ceiling: Option<Offset>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +66,10 @@ pub(super) enum Guard {
     Superseded,
     /// Somebody else dealt with the record since the claim.
     Overtaken,
+    /// The handler hid that a statement failed.
+    Aborted,
+    /// The handler ended the transaction.
+    Ended,
 }
 
 impl Database {
@@ -78,73 +79,115 @@ impl Database {
         self.next
     }
 
+    /// Whether a connection with this transaction is still there.
     pub(super) fn is_open(&self, id: TransactionId) -> bool {
         self.transactions.contains_key(&id)
     }
 
-    /// Claims a record's key, or, to park it, its dead letter.
-    pub(super) fn claim(&mut self, id: TransactionId, effect: Effect, park: bool) -> Claim {
-        let Effect { lane, offset, .. } = effect;
-        let key = (consumer(lane), effect.id);
-        let letter = (lane, offset);
-        let locked =
-            self.others(id).any(|other| other.key == Some(key) || (park && other.letter == Some(letter)));
-        if locked {
-            return Claim::Blocked;
-        }
-        let passed = self.state.progress.get(&lane).is_some_and(|row| row.passed > NextOffset(offset.0));
-        let parked = passed && self.state.parked.contains(&letter);
-        if parked || self.state.inbox.contains(&key) {
-            return Claim::Known;
-        }
-        let transaction = self.transaction(id);
-        if park && !passed {
-            transaction.letter = Some(letter);
-            return Claim::New;
-        }
-        transaction.key = Some(key);
-        if passed { Claim::Known } else { Claim::New }
-    }
-
-    pub(super) fn apply(&mut self, id: TransactionId, effect: Effect) {
-        self.transaction(id).effect = Some(effect);
-    }
-
-    pub(super) fn guard(
+    /// Claims a record's key, if it has one; `None` behind another transaction's lock.
+    pub(super) fn claim(
         &mut self,
         id: TransactionId,
-        save: &Save,
+        lane: LaneId,
+        tracked: Option<Tracked>,
         offset: Offset,
-        incarnation: Option<u32>,
-    ) -> Guard {
-        if self.is_locked(id, save.lane) {
-            return Guard::Blocked;
+        event: Option<u64>,
+    ) -> Option<Claim> {
+        let Seen { row, parked } = self.transaction(id).seen.unwrap_or_else(|| {
+            let row = self.state.row(lane, tracked);
+            let passed = row.filter(|row| offset.next() <= row.passed);
+            let letter = passed.map(|row| (lane, row.tracked.topic, offset));
+            let parked = letter.is_some_and(|letter| {
+                self.state.letters.contains(&letter) || self.state.listed.contains(&letter)
+            });
+            Seen { row, parked }
+        });
+        self.transaction_mut(id).seen = Some(Seen { row, parked });
+        let event = event.map(|event| key(lane, event));
+        let mut stamped = false;
+        if let Some(event) = event.filter(|_| !parked) {
+            if self.others(id).any(|other| other.locked == Some(event)) {
+                return None;
+            }
+            if !self.state.inbox.contains(&event) {
+                stamped = true;
+                let transaction = self.transaction_mut(id);
+                (transaction.locked, transaction.key) = (Some(event), Some(event));
+            }
         }
-        let row = match self.state.checked(save, incarnation) {
+        let row = row.map(|row| ClaimedRow { next: row.next, passed: row.passed });
+        Some(Claim { keyed: event.is_some(), stamped, parked, row })
+    }
+
+    /// The handler writes.
+    pub(super) fn apply(&mut self, id: TransactionId, effect: Effect) {
+        self.transaction_mut(id).effect = Some(effect);
+    }
+
+    /// A statement of the handler fails, and it does not say so.
+    pub(super) fn abort(&mut self, id: TransactionId) {
+        self.transaction_mut(id).condition = Condition::Aborted;
+    }
+
+    /// The handler commits by itself; what was committed.
+    pub(super) fn commit_inside(&mut self, id: TransactionId) -> Transaction {
+        let ended = Transaction { condition: Condition::Ended, ..Transaction::default() };
+        let written = std::mem::replace(self.transaction_mut(id), ended);
+        self.keep(written)
+    }
+
+    /// The handler rolls back by itself.
+    pub(super) fn roll_back_inside(&mut self, id: TransactionId) {
+        *self.transaction_mut(id) = Transaction { condition: Condition::Ended, ..Transaction::default() };
+    }
+
+    /// Writes a dead letter; `false` behind another's lock.
+    pub(super) fn park(&mut self, id: TransactionId, letter: Letter, unclaim: bool) -> bool {
+        if self.others(id).any(|other| other.letter == Some(letter)) {
+            return false;
+        }
+        let transaction = self.transaction_mut(id);
+        transaction.letter = Some(letter);
+        if unclaim {
+            transaction.key = None;
+        }
+        true
+    }
+
+    pub(super) fn guard(&mut self, id: TransactionId, tracking: &Tracking) -> Guard {
+        match self.transaction(id).condition {
+            Condition::Aborted => return Guard::Aborted,
+            Condition::Ended => return Guard::Ended,
+            Condition::Sound if self.is_locked(id, tracking.lane) => return Guard::Blocked,
+            Condition::Sound => {}
+        }
+        let Tracking { lane, tracked, watermark, acknowledged, ceiling } = *tracking;
+        let row = match self.state.checked(lane, tracked, acknowledged) {
             Ok(row) => row,
-            Err(refused) => return refused,
+            Err(Refused::WentBack) => return Guard::WentBack,
+            Err(Refused::Superseded) => return Guard::Superseded,
         };
-        let transaction = self.transaction(id);
-        let writes = transaction.effect.is_some() || transaction.letter.is_some();
-        if writes && row.passed > NextOffset(offset.0) {
+        if ceiling.is_some_and(|offset| offset.next() <= row.passed) {
             return Guard::Overtaken;
         }
-        transaction.progress = Some((save.lane, row.raised(save.watermark)));
+        self.transaction_mut(id).progress = Some((lane, row.raised(watermark)));
         Guard::Passed
     }
 
-    /// What was committed.
+    /// Answers a COMMIT; what was committed. An aborted or ended transaction answers as well.
     pub(super) fn commit(&mut self, id: TransactionId) -> Transaction {
-        let transaction = self.transactions.remove(&id).expect("only open transactions are committed");
-        let Transaction { key, effect, letter, progress } = transaction;
-        self.state.inbox.extend(key);
-        if let Some(effect) = effect {
-            self.state.effects.push(effect);
-            *self.state.applied.entry((consumer(effect.lane), effect.id)).or_default() += 1;
+        let written = self.transactions.remove(&id).unwrap_or_default();
+        if written.condition == Condition::Aborted { Transaction::default() } else { self.keep(written) }
+    }
+
+    fn keep(&mut self, written: Transaction) -> Transaction {
+        self.state.inbox.extend(written.key);
+        if let Some(effect) = written.effect {
+            self.state.wrote(effect);
         }
-        self.state.parked.extend(letter);
-        self.state.progress.extend(progress);
-        transaction
+        self.state.letters.extend(written.letter);
+        self.state.progress.extend(written.progress);
+        written
     }
 
     pub(super) fn roll_back(&mut self, id: TransactionId) {
@@ -152,17 +195,18 @@ impl Database {
     }
 
     /// One entry of a save; `None` while its row is locked.
-    pub(super) fn save(&mut self, save: &Save, incarnation: Option<u32>) -> Option<SavedResult> {
-        if self.is_locked(0, save.lane) {
+    pub(super) fn save(&mut self, tracking: &Tracking) -> Option<SavedResult> {
+        let Tracking { lane, tracked, watermark, acknowledged, .. } = *tracking;
+        if self.is_locked(0, lane) {
             return None;
         }
-        Some(match self.state.checked(save, incarnation) {
+        Some(match self.state.checked(lane, tracked, acknowledged) {
             Ok(row) => {
-                self.state.progress.insert(save.lane, row.raised(save.watermark));
+                self.state.progress.insert(lane, row.raised(watermark));
                 SavedResult::Ok
             }
-            Err(Guard::WentBack) => SavedResult::WentBack,
-            Err(_) => SavedResult::Superseded,
+            Err(Refused::WentBack) => SavedResult::WentBack,
+            Err(Refused::Superseded) => SavedResult::Superseded,
         })
     }
 
@@ -181,24 +225,30 @@ impl Database {
     }
 
     /// The row, made if there is none.
-    pub(super) fn ensure_row(&mut self, lane: LaneId) -> Row {
-        let row = Row { next: NextOffset(0), passed: NextOffset(0), incarnation: 0 };
-        *self.state.progress.entry(lane).or_insert(row)
+    pub(super) fn ensure_row(&mut self, lane: LaneId, topic: TopicId) -> Row {
+        *self.state.progress.entry(lane).or_insert_with(|| Row::new(topic))
     }
 
-    /// `progress reset`; it never lowers what was passed. `false` while the row is locked.
-    pub(super) fn reset(&mut self, lane: LaneId, next: NextOffset) -> bool {
+    /// `progress reset`: never lowers what was passed, unless the topic is another one. `false` while the
+    /// row is locked.
+    pub(super) fn reset(&mut self, lane: LaneId, topic: TopicId, next: NextOffset) -> bool {
         if self.is_locked(0, lane) {
             return false;
         }
-        let row = Row { next, passed: NextOffset(0), incarnation: 0 };
-        let row = self.state.progress.entry(lane).or_insert(row);
-        row.next = next;
-        row.incarnation += 1;
+        let row = self.state.progress.entry(lane).or_insert_with(|| Row::new(topic));
+        if row.tracked.topic != topic {
+            (row.tracked.topic, row.passed) = (topic, NextOffset(0));
+        }
+        (row.next, row.floor) = (next, next);
+        row.tracked.incarnation += 1;
         true
     }
 
-    fn transaction(&mut self, id: TransactionId) -> &mut Transaction {
+    fn transaction(&self, id: TransactionId) -> &Transaction {
+        &self.transactions[&id]
+    }
+
+    fn transaction_mut(&mut self, id: TransactionId) -> &mut Transaction {
         self.transactions.get_mut(&id).expect("checked to be open")
     }
 
@@ -209,43 +259,4 @@ impl Database {
     fn is_locked(&self, id: TransactionId, lane: LaneId) -> bool {
         self.others(id).any(|other| other.progress.is_some_and(|(locked, _)| locked == lane))
     }
-}
-
-impl State {
-    /// The row, if it is ours and has not gone back.
-    fn checked(&self, save: &Save, incarnation: Option<u32>) -> Result<Row, Guard> {
-        let row = self.progress.get(&save.lane).ok_or(Guard::Superseded)?;
-        if Some(row.incarnation) != incarnation {
-            return Err(Guard::Superseded);
-        }
-        if row.next < save.acknowledged {
-            return Err(Guard::WentBack);
-        }
-        Ok(*row)
-    }
-
-    /// The row as the start of a partition reads it.
-    pub(super) fn start_row(&self, lane: LaneId, identity: &Identity) -> Option<StartRow> {
-        let start = |row: &Row| StartRow { next: row.next, floor: NextOffset(0), identity: identity.clone() };
-        self.progress.get(&lane).map(start)
-    }
-
-    pub(super) fn knows(&self, lane: LaneId) -> bool {
-        self.progress.keys().any(|other| consumer(*other) == consumer(lane))
-    }
-
-    /// How often an event's effects are there.
-    pub(super) fn applied(&self, lane: LaneId, id: u64) -> u32 {
-        self.applied.get(&(consumer(lane), id)).copied().unwrap_or(0)
-    }
-}
-
-impl Row {
-    fn raised(self, watermark: NextOffset) -> Self {
-        Self { next: self.next.max(watermark), passed: self.passed.max(watermark), ..self }
-    }
-}
-
-fn consumer(lane: LaneId) -> Consumer {
-    (lane.tp.topic, lane.handler)
 }

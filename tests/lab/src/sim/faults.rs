@@ -1,6 +1,6 @@
-use handstamp::flow::{LaneId, Millis, NextOffset, Tp};
+use handstamp::flow::{LaneId, Millis, NextOffset, Step, Tp};
 
-use super::process::{Process, Step};
+use super::process::Process;
 use super::world::{Orphan, Phase, World};
 
 impl World {
@@ -8,7 +8,7 @@ impl World {
     pub(super) fn strike(&mut self) {
         type Fault = fn(&mut World);
         let faults = self.knobs.faults;
-        let choices: [(u64, Fault); 10] = [
+        let choices: [(u64, Fault); 12] = [
             (faults.kill, Self::kill_one),
             (faults.freeze, Self::freeze_one),
             (faults.evict, Self::evict_one),
@@ -19,6 +19,8 @@ impl World {
             (faults.reset, Self::reset_progress),
             (faults.rewind, Self::rewind),
             (faults.expire, Self::expire),
+            (faults.recreate, Self::recreate_topic),
+            (faults.forget, Self::forget_key),
         ];
         let total: u64 = choices.iter().map(|(weight, _)| weight).sum();
         if total == 0 {
@@ -41,17 +43,22 @@ impl World {
         for index in 0..self.processes.len() {
             self.processes[index].frozen_until = self.now;
             if !self.processes[index].alive {
-                self.kafka.evict(index);
-                self.processes[index] = Process::new(&self.knobs);
+                self.restart(index);
             }
         }
+    }
+
+    /// A new process in the place of one that has ended.
+    pub(super) fn restart(&mut self, index: usize) {
+        self.kafka.evict(index);
+        self.processes[index] = Process::new(&self.knobs);
     }
 
     fn any_process(&mut self) -> usize {
         self.random.index(self.processes.len())
     }
 
-    fn any_tp(&mut self) -> Tp {
+    pub(super) fn any_tp(&mut self) -> Tp {
         let tps: Vec<_> = self.kafka.logs.keys().copied().collect();
         self.random.pick(&tps)
     }
@@ -66,11 +73,12 @@ impl World {
         process.alive = false;
         let runs = std::mem::take(&mut process.jobs);
         let orphans = runs.into_values().filter_map(|run| {
-            run.transaction.map(|transaction| Orphan { transaction, sent: run.step == Step::Commit })
+            run.transaction.map(|transaction| Orphan { transaction, sent: run.course.step() == Step::Commit })
         });
         self.orphans.extend(orphans);
         if let Some(offsets) = process.commit.take() {
-            self.kafka.stray.push(offsets.into_iter().map(|(tp, _, next)| (tp, next)).collect());
+            let commits = offsets.into_iter().map(|(tp, epoch, next)| process.commit_of(tp, epoch, next));
+            self.kafka.stray.push(commits.collect());
         }
         self.note(|_| format!("p{index} is killed"));
     }
@@ -116,9 +124,9 @@ impl World {
         let handlers = self.lanes(tp).count();
         let handler = u16::try_from(self.random.index(handlers)).expect("as many as were drawn");
         let lane = LaneId { tp, handler };
-        let Some(row) = self.database.state.progress.get(&lane) else { return };
+        let Some(row) = self.database.state.progress.get(&lane).copied() else { return };
         let next = NextOffset(self.random.below(row.next.0.unsigned_abs() + 1).cast_signed());
-        if self.database.reset(lane, next) {
+        if self.database.reset(lane, row.tracked.topic, next) {
             self.report.resets += 1;
             self.note(|_| format!("progress of {lane:?} is reset to {next}"));
         }

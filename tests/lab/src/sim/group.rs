@@ -1,7 +1,8 @@
-use handstamp::flow::start::{self, First, Identity, Place, Progress, StartOffset};
+use handstamp::flow::start::{self, First, Place, Progress, StartOffset};
 use handstamp::flow::{Event, LaneStart, Millis, NextOffset, Offset, Save, Saved, SavedResult, Tp};
 
-use super::kafka::{Kind, Record};
+use super::database::Tracking;
+use super::kafka::{self, Commit, Kind, Record};
 use super::oracle::Verdict;
 use super::process::{Leaving, Stage};
 use super::world::World;
@@ -17,10 +18,12 @@ impl World {
             let earlier = self.random.index(self.produced.len());
             let (original, record) = self.produced[earlier];
             // Another topic is another consumer, where the event is new.
-            if original.topic == tp.topic { record } else { self.new_record() }
+            let known = original.topic == tp.topic && !self.retired.contains(&record.id);
+            if known { record } else { self.new_record() }
         } else {
             self.new_record()
         };
+        let record = Record { topic: self.kafka.topic(tp), ..record };
         let gap = if self.random.chance(rates.gap) { self.random.between(1, 3) } else { 0 };
         let marker = u64::from(self.random.chance(rates.gap));
         let log = self.kafka.logs.get_mut(&tp).expect("one of the logs");
@@ -38,9 +41,15 @@ impl World {
             (rates.poison, Kind::Poison),
             (rates.rejected, Kind::Rejected),
             (rates.flaky, Kind::Flaky),
+            (rates.unreadable, Kind::Keyless),
+            (rates.unreadable, Kind::Garbled),
+            (rates.unreadable, Kind::KeptTombstone),
+            (rates.hiding, Kind::Hiding),
+            (rates.ending, Kind::Committing),
+            (rates.ending, Kind::RollingBack),
         ];
         let kind = kinds.into_iter().find(|&(rate, _)| self.random.chance(rate));
-        Record { id: self.produced.len() as u64, kind: kind.map_or(Kind::Plain, |(_, kind)| kind) }
+        Record { id: self.produced.len() as u64, topic: 0, kind: kind.map_or(Kind::Plain, |(_, kind)| kind) }
     }
 
     /// The coordinator gives a free partition to a member.
@@ -106,21 +115,26 @@ impl World {
             return;
         }
         let epoch = assignment.epoch;
-        let identity = Identity { cluster: String::new(), topic_id: uuid::Uuid::nil() };
+        let topic = self.kafka.topic(tp);
         let lanes: Vec<_> = self.lanes(tp).collect();
         let state = &self.database.state;
         let progress = lanes.iter().map(|&lane| Progress {
             consumer: "consumer",
-            row: state.start_row(lane, &identity),
+            row: state.start_row(lane),
             known: state.knows(lane),
             first: First::Beginning,
         });
         let place = Place { topic: "topic".to_owned(), partition: tp.partition };
-        let Ok(start) = start::decide(&place, committed, &identity, &progress.collect::<Vec<_>>()) else {
+        let decided =
+            start::decide(&place, committed, &kafka::identity(topic), &progress.collect::<Vec<_>>());
+        let Ok(start) = decided else {
             // Somebody is woken up and runs `handstamp progress reset --to-start`.
             self.report.refused_starts += 1;
+            if let Some(assignment) = self.processes[index].assignments.get_mut(&tp) {
+                assignment.stage = Stage::Wanted;
+            }
             for lane in lanes {
-                self.database.reset(lane, NextOffset(0));
+                self.database.reset(lane, topic, NextOffset(0));
             }
             return;
         };
@@ -128,11 +142,11 @@ impl World {
             StartOffset::At(next) => Some(next),
             StartOffset::Beginning | StartOffset::End => None,
         };
-        let rows: Vec<_> = lanes.iter().map(|&lane| (lane, self.database.ensure_row(lane))).collect();
+        let rows: Vec<_> = lanes.iter().map(|&lane| (lane, self.database.ensure_row(lane, topic))).collect();
         let attempts = self.knobs.attempts;
         let lanes = rows.iter().map(|(_, row)| LaneStart { acknowledged: row.next, attempts }).collect();
         let process = &mut self.processes[index];
-        process.incarnations.extend(rows.iter().map(|&(lane, row)| ((lane, epoch), row.incarnation)));
+        process.rows.extend(rows.iter().map(|&(lane, row)| ((lane, epoch), row.tracked)));
         process.events.push_back(Event::Assigned { tp, epoch, start, lanes });
         if let Some(assignment) = process.assignments.get_mut(&tp) {
             assignment.stage = Stage::Fetching;
@@ -172,7 +186,9 @@ impl World {
         let Some(offsets) = self.processes[index].commit.take() else { return Ok(()) };
         let quiet = self.is_quiet();
         let trouble = self.knobs.trouble;
-        let plain: Vec<_> = offsets.iter().map(|&(tp, _, next)| (tp, next)).collect();
+        let process = &self.processes[index];
+        let plain: Vec<_> =
+            offsets.iter().map(|&(tp, epoch, next)| process.commit_of(tp, epoch, next)).collect();
         let late = !quiet && self.random.chance(trouble.offset_commit_late);
         let failed = !quiet && self.random.chance(trouble.offset_commit_failed);
         let mut ok = self.processes[index].member;
@@ -194,9 +210,13 @@ impl World {
     }
 
     /// Kafka takes any member's word for any partition.
-    pub(super) fn accept(&mut self, offsets: &[(Tp, NextOffset)]) -> Verdict {
-        for &(tp, next) in offsets {
+    pub(super) fn accept(&mut self, offsets: &[Commit]) -> Verdict {
+        for &Commit { tp, next, topic } in offsets {
             let lanes = self.lanes(tp);
+            // Kafka cannot tell, and the next start refuses to believe it.
+            if topic.is_some_and(|topic| topic != self.kafka.topic(tp)) {
+                self.oracle.excuse(tp, next);
+            }
             self.oracle.offset_committed(&self.kafka, &self.database.state, lanes, next)?;
             let before = self.kafka.committed.insert(tp, next);
             self.report.offsets_moved_back += u64::from(before > Some(next));
@@ -213,11 +233,18 @@ impl World {
         };
         let mut answers = Vec::new();
         for save in saves {
-            let incarnation = self.processes[index].incarnations.get(&(save.lane, save.epoch)).copied();
+            let tracking = Tracking {
+                lane: save.lane,
+                tracked: self.processes[index].tracked(save.lane, save.epoch),
+                watermark: save.watermark,
+                acknowledged: save.acknowledged,
+                ceiling: None,
+            };
             let before = fails(self);
-            let result = if before { None } else { self.database.save(&save, incarnation) };
+            let result = if before { None } else { self.database.save(&tracking) };
             if result == Some(SavedResult::Ok) {
-                self.oracle.row_moved(&self.kafka, &self.database.state, save.lane, save.watermark)?;
+                let row = self.database.state.progress[&save.lane];
+                self.oracle.row_moved(&self.kafka, &self.database.state, save.lane, &row)?;
             }
             // Some are written although nobody hears of it.
             let result = result.filter(|_| !fails(self)).unwrap_or(SavedResult::Failed);

@@ -1,18 +1,33 @@
 use std::collections::BTreeMap;
 
+use handstamp::flow::start::Identity;
 use handstamp::flow::{NextOffset, Tp};
+use uuid::Uuid;
 
 use super::knobs::Topic;
 
-/// A topic's logs, its one consumer group, and the group's offsets.
+/// The topics' logs, their one consumer group, and the group's offsets.
 #[derive(Debug, Default)]
 pub(super) struct Kafka {
     pub(super) logs: BTreeMap<Tp, Log>,
+    /// Another one for every time that a topic was made anew.
+    topics: Vec<TopicId>,
     /// Who has a partition, as the group's coordinator sees it.
     pub(super) owners: BTreeMap<Tp, Option<usize>>,
     pub(super) committed: BTreeMap<Tp, NextOffset>,
     /// Commits that were given up by who sent them and still arrive.
-    pub(super) stray: Vec<Vec<(Tp, NextOffset)>>,
+    pub(super) stray: Vec<Vec<Commit>>,
+}
+
+pub(super) type TopicId = u32;
+
+/// One partition's part of a commit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Commit {
+    pub(super) tp: Tp,
+    pub(super) next: NextOffset,
+    /// The topic that whoever sent it has in mind.
+    pub(super) topic: Option<TopicId>,
 }
 
 #[derive(Debug, Default)]
@@ -22,10 +37,11 @@ pub(super) struct Log {
     pub(super) end: i64,
 }
 
-/// A record: an event's id, and what becomes of it.
+/// A record: an event's id, where it was read, and what becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) id: u64,
+    pub(super) topic: TopicId,
     pub(super) kind: Kind,
 }
 
@@ -38,13 +54,32 @@ pub(super) enum Kind {
     Poison,
     /// The handler says that it can never be applied.
     Rejected,
+    /// No key can be read from it.
+    Keyless,
+    /// What the handler takes cannot be read from it.
+    Garbled,
     /// Skipped without a transaction.
     Tombstone,
+    /// Parked without a key.
+    KeptTombstone,
+    /// The handler hides that a statement of its own failed.
+    Hiding,
+    /// The handler commits by itself, until somebody mends it.
+    Committing,
+    /// The handler rolls back by itself, until somebody mends it.
+    RollingBack,
+}
+
+impl Kind {
+    /// Whether giving it up is right.
+    pub(super) fn may_be_parked(self) -> bool {
+        !matches!(self, Self::Plain | Self::Tombstone | Self::Committing | Self::RollingBack)
+    }
 }
 
 impl Kafka {
     pub(super) fn new(topics: &[Topic]) -> Self {
-        let mut kafka = Self::default();
+        let mut kafka = Self { topics: vec![0; topics.len()], ..Self::default() };
         for (topic, shape) in (0..).zip(topics) {
             for partition in 0..shape.partitions {
                 kafka.logs.insert(Tp { topic, partition }, Log::default());
@@ -52,6 +87,19 @@ impl Kafka {
             }
         }
         kafka
+    }
+
+    pub(super) fn topic(&self, tp: Tp) -> TopicId {
+        self.topics[usize::from(tp.topic)]
+    }
+
+    /// Deletes a topic, and the group's offsets with it, and makes one of the same name.
+    pub(super) fn recreate(&mut self, topic: u16) {
+        self.topics[usize::from(topic)] += 1;
+        self.committed.retain(|tp, _| tp.topic != topic);
+        for (_, log) in self.logs.iter_mut().filter(|(tp, _)| tp.topic == topic) {
+            *log = Log::default();
+        }
     }
 
     /// Takes everything from a process that left or was thrown out.
@@ -65,4 +113,9 @@ impl Kafka {
     pub(super) fn is_drained(&self) -> bool {
         self.logs.iter().all(|(tp, log)| self.committed.get(tp) == Some(&NextOffset(log.end)))
     }
+}
+
+/// A topic as its rows name it.
+pub(super) fn identity(topic: TopicId) -> Identity {
+    Identity { cluster: "cluster".to_owned(), topic_id: Uuid::from_u128(u128::from(topic) + 1) }
 }

@@ -37,6 +37,9 @@ pub(super) struct Records {
     pub(super) poison: u64,
     pub(super) flaky: u64,
     pub(super) rejected: u64,
+    pub(super) unreadable: u64,
+    pub(super) hiding: u64,
+    pub(super) ending: u64,
 }
 
 /// How often a fault strikes, in a thousand steps, and the weight of each kind.
@@ -52,6 +55,8 @@ pub(super) struct Faults {
     pub(super) reset: u64,
     pub(super) rewind: u64,
     pub(super) expire: u64,
+    pub(super) recreate: u64,
+    pub(super) forget: u64,
 }
 
 /// How often a single operation goes wrong, in a thousand.
@@ -106,6 +111,9 @@ impl Knobs {
                 poison: rare(random, 60),
                 flaky: rare(random, 200),
                 rejected: rare(random, 60),
+                unreadable: rare(random, 30),
+                hiding: rare(random, 60),
+                ending: if random.chance(500) { 0 } else { rare(random, 30) },
             },
             faults: Faults {
                 rate: random.pick(&[5, 15, 40, 100]),
@@ -118,6 +126,8 @@ impl Knobs {
                 reset: rare(random, 4),
                 rewind: rare(random, 10),
                 expire: rare(random, 4),
+                recreate: if random.chance(500) { 0 } else { rare(random, 4) },
+                forget: rare(random, 40),
             },
             trouble: Trouble {
                 environment: rare(random, 60),

@@ -1,13 +1,14 @@
 //! A seeded simulation of everything around the decision core.
 //!
 //! Kafka (a log with gaps, a group that evicts, offsets that move back), the database (locks of open
-//! transactions, crashes, commits nobody hears of, restores to an older state) and the worker processes
-//! are models; [`handstamp::flow`] is the code that ships. One seed draws every rate, then goes through a
+//! transactions, crashes, commits nobody hears of, restores to an older state), handlers that misbehave, and the
+//! worker processes are models; [`handstamp::flow`], which decides everything else, is the code that ships. One seed draws every rate, then goes through a
 //! phase of faults, a quiet one in which everything must drain, and a clean end.
 
 mod database;
 mod faults;
 mod group;
+mod handler;
 mod jobs;
 mod kafka;
 mod knobs;
@@ -16,6 +17,8 @@ mod oracle;
 mod process;
 mod random;
 mod report;
+mod state;
+mod topics;
 mod world;
 
 pub use self::report::{Report, Violation};

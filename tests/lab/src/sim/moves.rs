@@ -18,6 +18,7 @@ pub(super) enum Move {
     Locate(usize, Tp),
     Poll(usize, Tp),
     Idle(usize, Tp),
+    LookAgain(usize, Tp),
     Cut(usize, Tp),
     Deliver(usize),
     Report(usize),
@@ -43,7 +44,12 @@ impl World {
             moves.extend(free.map(|(&tp, _)| Move::Assign(tp)));
         }
         for (index, process) in self.processes.iter().enumerate() {
-            if process.runs(self.now) {
+            if process.finished {
+                // Somebody has mended its handler.
+                if self.phase != Phase::Shutdown {
+                    moves.push(Move::Restart(index));
+                }
+            } else if process.runs(self.now) {
                 self.moves_of(index, process, &mut moves);
             } else if process.member {
                 moves.push(Move::Evict(index));
@@ -65,6 +71,12 @@ impl World {
                 None if process.waits() => {}
                 None => {
                     let log = &self.kafka.logs[&tp];
+                    if self.is_stale(index, tp) {
+                        moves.push(Move::LookAgain(index, tp));
+                    }
+                    if assignment.position > log.end {
+                        continue;
+                    }
                     let early = self.phase == Phase::Faults && self.knobs.trouble.early_record > 0;
                     let more = log.records.range(assignment.position..).next().is_some();
                     if more && (early || !assignment.paused) {
@@ -101,7 +113,7 @@ impl World {
         let slow = &self.knobs.slow;
         match chosen {
             Move::Advance(..) | Move::Save(_) | Move::EndOrphan(_) => slow.database,
-            Move::Poll(..) | Move::Idle(..) => slow.poll,
+            Move::Poll(..) | Move::Idle(..) | Move::LookAgain(..) => slow.poll,
             Move::Deliver(_) | Move::Report(_) | Move::Wake(_) => slow.core,
             Move::CommitOffsets(_) | Move::ArriveStray(_) => slow.offsets,
             Move::Assign(_) | Move::Locate(..) | Move::Evict(_) | Move::Restart(_) | Move::Rejoin(_) => {
@@ -122,11 +134,12 @@ impl World {
             }
             Move::Assign(tp) => self.give(tp),
             Move::Evict(index) => self.evict(index),
-            Move::Restart(index) => self.processes[index] = Process::new(&self.knobs),
+            Move::Restart(index) => self.restart(index),
             Move::Rejoin(index) => self.rejoin(index),
             Move::Locate(index, tp) => self.locate(index, tp),
             Move::Poll(index, tp) => self.poll(index, tp),
             Move::Idle(index, tp) => self.idle(index, tp),
+            Move::LookAgain(index, tp) => self.look_again(index, tp),
             Move::Cut(index, tp) => self.cut(index, tp),
             Move::Deliver(index) => {
                 if let Some(event) = self.processes[index].events.pop_front() {

@@ -2,9 +2,10 @@ use std::collections::BTreeMap;
 
 use handstamp::flow::{LaneId, NextOffset, Offset, Tp};
 
-use super::database::{State, Transaction};
+use super::database::Transaction;
 use super::kafka::{Kafka, Kind};
 use super::report::Promise;
+use super::state::{Row, State};
 
 /// Judges every commit against what was produced. It sees the world, never a core.
 #[derive(Debug, Default)]
@@ -15,7 +16,10 @@ pub(super) struct Oracle {
     excused: BTreeMap<Tp, NextOffset>,
 }
 
-pub(super) type Verdict = Result<(), (Promise, String)>;
+/// A promise that was broken, and how.
+pub(super) type Broken = (Promise, String);
+
+pub(super) type Verdict = Result<(), Broken>;
 
 impl Oracle {
     pub(super) fn database_committed(
@@ -29,37 +33,38 @@ impl Oracle {
             if times > 1 {
                 return Err((Promise::NoneTwice, format!("{effect:?} is there {times} times")));
             }
-            let mut before = state.effects.iter().rev().filter(|other| other.lane == effect.lane).skip(1);
+            let mut before = state.effects.iter().rev().skip(1);
+            let mut before =
+                before.by_ref().filter(|other| (other.lane, other.topic) == (effect.lane, effect.topic));
             if let Some(before) = before.next().filter(|before| before.offset >= effect.offset) {
                 return Err((Promise::Order, format!("{effect:?} came after {before:?}")));
             }
         }
-        if let Some((lane, offset)) = committed.letter
-            && kafka.logs[&lane.tp].records[&offset.0].kind == Kind::Plain
+        if let Some((lane, topic, offset)) = committed.letter
+            && topic == kafka.topic(lane.tp)
+            && kafka.logs[&lane.tp].records.get(&offset.0).is_some_and(|record| !record.kind.may_be_parked())
         {
             return Err((Promise::OnlyBadParked, format!("{lane:?} gave up a good record at {offset}")));
         }
-        let position = committed.effect.map(|effect| (effect.lane, effect.offset)).or(committed.letter);
-        if let Some(position) = position
-            && state.parked.contains(&position)
-            && state.effects.iter().any(|effect| (effect.lane, effect.offset) == position)
+        let place = committed.effect.map(|effect| (effect.lane, effect.topic, effect.offset));
+        if let Some(place) = place.or(committed.letter)
+            && state.letters.contains(&place)
+            && state.effects.iter().any(|effect| (effect.lane, effect.topic, effect.offset) == place)
         {
-            return Err((Promise::ParkedOrApplied, format!("{position:?} is both")));
+            return Err((Promise::ParkedOrApplied, format!("{place:?} is both")));
         }
         match committed.progress {
-            Some((lane, row)) => self.row_moved(kafka, state, lane, row.next),
+            Some((lane, row)) => self.row_moved(kafka, state, lane, &row),
             None => Ok(()),
         }
     }
 
-    pub(super) fn row_moved(
-        &mut self,
-        kafka: &Kafka,
-        state: &State,
-        lane: LaneId,
-        next: NextOffset,
-    ) -> Verdict {
-        let lowest = self.lowest_unsettled(kafka, state, lane);
+    pub(super) fn row_moved(&mut self, kafka: &Kafka, state: &State, lane: LaneId, row: &Row) -> Verdict {
+        // What is written about a topic that is gone is of no use to anybody, and does no harm.
+        if row.tracked.topic != kafka.topic(lane.tp) {
+            return Ok(());
+        }
+        let (next, lowest) = (row.next, self.lowest_unsettled(kafka, state, lane));
         if next > lowest {
             return Err((
                 Promise::OffsetsBehind,
@@ -91,19 +96,29 @@ impl Oracle {
         self.settled.clear();
         for (lane, row) in &state.progress {
             // Not `next`: a reset lowers it, and what is known of it in a process stays as it was.
-            let excused = self.excused.entry(lane.tp).or_insert(row.passed);
-            *excused = row.passed.max(*excused);
+            self.excuse(lane.tp, row.passed);
         }
+    }
+
+    /// An offset that Kafka may be told although it is ahead.
+    pub(super) fn excuse(&mut self, tp: Tp, next: NextOffset) {
+        let excused = self.excused.entry(tp).or_insert(next);
+        *excused = next.max(*excused);
+    }
+
+    /// All partitions of a topic begin anew.
+    pub(super) fn start_over(&mut self, topic: u16) {
+        self.settled.retain(|lane, _| lane.tp.topic != topic);
     }
 
     /// The lowest offset of a lane that is not dealt with: the end of the log if there is none.
     pub(super) fn lowest_unsettled(&mut self, kafka: &Kafka, state: &State, lane: LaneId) -> NextOffset {
-        let log = &kafka.logs[&lane.tp];
+        let (log, topic) = (&kafka.logs[&lane.tp], kafka.topic(lane.tp));
         let from = self.settled.entry(lane).or_default();
         let open = log.records.range(*from..).find(|&(&offset, record)| {
             record.kind != Kind::Tombstone
                 && state.applied(lane, record.id) == 0
-                && !state.parked.contains(&(lane, Offset(offset)))
+                && !state.letters.contains(&(lane, topic, Offset(offset)))
         });
         *from = open.map_or(log.end, |(&offset, _)| offset);
         NextOffset(*from)

@@ -1,12 +1,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use handstamp::flow::{
-    Action, Core, Epoch, Event, Job, JobId, LaneId, Millis, NextOffset, Outcome, Save, Tp,
+    Action, Content, Core, Course, Epoch, Event, Job, JobId, LaneId, Millis, NextOffset, Outcome, Save, Tp,
 };
 
 use super::database::TransactionId;
-use super::kafka::Record;
+use super::kafka::{Commit, Kind, Record};
 use super::knobs::Knobs;
+use super::state::Tracked;
 
 /// A worker process: a core, and a shell that does what it is told at any speed.
 #[derive(Debug)]
@@ -25,8 +26,8 @@ pub(super) struct Process {
     pub(super) save: Option<Vec<Save>>,
     pub(super) finished: bool,
     epochs: u64,
-    /// The incarnations its rows had when they were read.
-    pub(super) incarnations: BTreeMap<(LaneId, Epoch), u32>,
+    /// The rows it was assigned with.
+    pub(super) rows: BTreeMap<(LaneId, Epoch), Tracked>,
 }
 
 /// What the poll thread knows of a partition.
@@ -60,18 +61,23 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) job: Job<Record>,
-    pub(super) step: Step,
+    pub(super) course: Course,
     pub(super) transaction: Option<TransactionId>,
+    /// What the handler still has to do, once it is called.
+    pub(super) work_left: Option<u64>,
     pub(super) cancelled: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Begin,
-    Claim,
-    Handle { left: u64 },
-    Guard,
-    Commit,
+impl Run {
+    fn new(job: Job<Record>) -> Self {
+        let content = match job.handle.kind {
+            Kind::Tombstone => Content::SkippedTombstone,
+            Kind::KeptTombstone => Content::ParkedTombstone,
+            _ => Content::Whole,
+        };
+        let course = Course::new(job.task, content);
+        Self { job, course, transaction: None, work_left: None, cancelled: false }
+    }
 }
 
 impl Process {
@@ -89,7 +95,7 @@ impl Process {
             save: None,
             finished: false,
             epochs: 0,
-            incarnations: BTreeMap::new(),
+            rows: BTreeMap::new(),
         }
     }
 
@@ -100,6 +106,16 @@ impl Process {
     /// Whether the poll thread stands in a rebalance callback.
     pub(super) fn waits(&self) -> bool {
         self.assignments.values().any(|assignment| assignment.leaving.is_some())
+    }
+
+    pub(super) fn commit_of(&self, tp: Tp, epoch: Epoch, next: NextOffset) -> Commit {
+        let tracked = self.tracked(LaneId { tp, handler: 0 }, epoch);
+        Commit { tp, next, topic: tracked.map(|tracked| tracked.topic) }
+    }
+
+    /// The row that a lane of an epoch writes.
+    pub(super) fn tracked(&self, lane: LaneId, epoch: Epoch) -> Option<Tracked> {
+        self.rows.get(&(lane, epoch)).copied()
     }
 
     pub(super) fn has_lane_running(&self, lane: LaneId) -> bool {
@@ -126,8 +142,7 @@ impl Process {
         for action in actions {
             match action {
                 Action::Start(job) => {
-                    let run = Run { step: Step::Begin, transaction: None, cancelled: false, job };
-                    self.jobs.insert(run.job.id, run);
+                    self.jobs.insert(job.id, Run::new(job));
                 }
                 Action::Cancel { job } => {
                     if let Some(run) = self.jobs.get_mut(&job) {

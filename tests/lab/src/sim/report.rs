@@ -22,6 +22,10 @@ pub struct Report {
     pub environment_errors: u64,
     pub unknown_commits: u64,
     pub overtaken: u64,
+    pub errors_hidden: u64,
+    pub transactions_ended: u64,
+    pub topics_recreated: u64,
+    pub keys_forgotten: u64,
     pub offset_commits: u64,
     pub offset_commits_failed: u64,
     pub offsets_moved_back: u64,
@@ -50,6 +54,10 @@ impl AddAssign for Report {
         self.environment_errors += other.environment_errors;
         self.unknown_commits += other.unknown_commits;
         self.overtaken += other.overtaken;
+        self.errors_hidden += other.errors_hidden;
+        self.transactions_ended += other.transactions_ended;
+        self.topics_recreated += other.topics_recreated;
+        self.keys_forgotten += other.keys_forgotten;
         self.offset_commits += other.offset_commits;
         self.offset_commits_failed += other.offset_commits_failed;
         self.offsets_moved_back += other.offsets_moved_back;

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use handstamp::flow::{Action, Event, LaneId, Millis, NextOffset, Tp};
 
 use super::database::{Database, TransactionId};
@@ -22,6 +24,10 @@ pub(super) struct World {
     pub(super) oracle: Oracle,
     pub(super) report: Report,
     pub(super) produced: Vec<(Tp, Record)>,
+    /// Events whose handlers have been mended.
+    pub(super) mended: BTreeSet<u64>,
+    /// Events that are not sent again, since their keys may be forgotten.
+    pub(super) retired: BTreeSet<u64>,
     pub(super) phase: Phase,
     pub(super) trace: bool,
 }
@@ -56,6 +62,8 @@ impl World {
             oracle: Oracle::default(),
             report: Report { seeds: 1, ..Report::default() },
             produced: Vec::new(),
+            mended: BTreeSet::new(),
+            retired: BTreeSet::new(),
             phase: Phase::Faults,
             trace,
             knobs,

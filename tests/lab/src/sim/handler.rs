@@ -1,0 +1,47 @@
+use handstamp::flow::{Answer, Setback};
+
+use super::database::TransactionId;
+use super::kafka::{Kind, Record};
+use super::oracle::{Broken, Verdict};
+use super::state::Effect;
+use super::world::World;
+
+/// What handlers do between claim and guard: their work, and every way of doing it wrong.
+impl World {
+    /// The handler's last step, in an open transaction: it writes, and then goes its way.
+    pub(super) fn handle(
+        &mut self,
+        open: TransactionId,
+        effect: Effect,
+        record: Record,
+    ) -> Result<Answer, Broken> {
+        self.database.apply(open, effect);
+        let mended = self.mended.contains(&record.id);
+        Ok(match record.kind {
+            Kind::Poison => Answer::Failed(Setback::Handler),
+            Kind::Flaky if self.random.chance(500) => Answer::Failed(Setback::Handler),
+            Kind::Rejected => Answer::Failed(Setback::Rejected),
+            Kind::Hiding => {
+                self.report.errors_hidden += 1;
+                self.database.abort(open);
+                Answer::Done
+            }
+            Kind::Committing if !mended => {
+                self.report.transactions_ended += 1;
+                self.commit_inside(open)?;
+                Answer::Done
+            }
+            Kind::RollingBack if !mended => {
+                self.report.transactions_ended += 1;
+                self.database.roll_back_inside(open);
+                Answer::Done
+            }
+            _ => Answer::Done,
+        })
+    }
+
+    fn commit_inside(&mut self, open: TransactionId) -> Verdict {
+        let committed = self.database.commit_inside(open);
+        self.committed(&committed)
+    }
+}
