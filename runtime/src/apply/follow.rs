@@ -83,11 +83,11 @@ impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follow
         loop {
             let answer = match course.step() {
                 Step::Call => self.call(&mut inbox).await,
-                Step::Park { unclaim } => {
+                Step::GiveBack => self.answer(inbox.give_back(consumer, stored).await),
+                Step::Park => {
                     let parting = self.parting();
                     let letter = parting.letter(run, consumer, stored);
-                    let claimed = stored.filter(|_| unclaim);
-                    self.answer(park::write(inbox.transaction(), claimed, &letter).await)
+                    self.answer(park::write(inbox.transaction(), &letter).await)
                 }
                 Step::Guard { fresh } => self.answer(inbox.guard(&run.guard(consumer, fresh)).await),
                 Step::Commit => return course.answer(self.answer(inbox.commit().await)),

@@ -26,7 +26,7 @@ pub(super) async fn list_ended<DB: Store>(
     let listed = async {
         let mut transaction = Transaction::begin(run.connections.pool(), HOUSEKEEPING).await?;
         let letter = parting.letter(run, consumer, key);
-        write(&mut transaction, None, &letter).await?;
+        write(&mut transaction, &letter).await?;
         transaction.commit().await
     };
     match listed.await {
@@ -57,21 +57,14 @@ impl Parting {
     }
 }
 
-/// Writes the letter into the open transaction, and gives back the key that it claimed.
-///
-/// The key was claimed all the same, to wait for a twin that may be applying it.
+/// Writes the letter into the open transaction.
 pub(super) async fn write<DB: Store>(
     transaction: &mut Transaction<DB>,
-    claimed: Option<&[u8]>,
     letter: &NewLetter<'_>,
 ) -> Result<(), Failure> {
     let failed = |error| Failure::environment("writing a dead letter", error);
     let error = storable(letter.error);
     let letter = NewLetter { error: &error, ..*letter };
-    if let Some(key) = claimed {
-        let unclaim = DB::unclaim(transaction.connection(), letter.consumer, key);
-        within(DB::STATEMENT_LIMIT, unclaim).await.map_err(failed)?;
-    }
     within(DB::STATEMENT_LIMIT, DB::park(transaction.connection(), &letter)).await.map_err(failed)?;
     point!(InDeadLetter);
     Ok(())

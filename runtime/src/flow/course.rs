@@ -41,11 +41,10 @@ pub enum Step {
     },
     /// Call the handler, which may be called off.
     Call,
+    /// Give the claimed key back: a key that stays says that its message was applied.
+    GiveBack,
     /// Write a dead letter.
-    Park {
-        /// Whether the claimed key is given back first: a message that is given up was not applied.
-        unclaim: bool,
-    },
+    Park,
     /// Write the progress, if everything holds.
     Guard {
         /// Whether the message is dealt with here and now, so that nobody else may have passed it.
@@ -116,7 +115,9 @@ impl Course {
             }
             Step::ReadArguments => Step::Begin(Task::Apply),
             Step::Begin(_) => Step::Claim { keyed: self.keyed },
-            Step::Call | Step::Park { .. } => Step::Guard { fresh: true },
+            Step::GiveBack if self.verdict == Verdict::Fresh => Step::Park,
+            Step::GiveBack => Step::Guard { fresh: false },
+            Step::Call | Step::Park => Step::Guard { fresh: true },
             Step::Guard { .. } => Step::Commit,
             Step::Commit => Step::End(Ok(self.verdict.disposition(self.task))),
             Step::RollBack(setback) => self.rolled_back(setback),
@@ -129,7 +130,10 @@ impl Course {
         self.verdict = verdict;
         match (verdict, self.task) {
             (Verdict::Fresh, Task::Apply) => Step::Call,
-            (Verdict::Fresh, Task::Park) => Step::Park { unclaim: self.keyed },
+            // One that is late is not remembered again: its row may be that of a topic made anew under this
+            // worker, and after the reset that follows it would pass for applied.
+            (Verdict::Fresh, Task::Park) | (Verdict::LateDuplicate, _) if self.keyed => Step::GiveBack,
+            (Verdict::Fresh, Task::Park) => Step::Park,
             // Its commit waits for the log: only then is what somebody else wrote known to be durable.
             _ => Step::Guard { fresh: false },
         }
@@ -143,7 +147,7 @@ impl Course {
             Step::Guard { .. } if setback == Setback::TransactionEnded && self.task == Task::Apply => {
                 Step::List
             }
-            Step::Claim { .. } | Step::Call | Step::Park { .. } | Step::Guard { .. } => {
+            Step::Claim { .. } | Step::Call | Step::GiveBack | Step::Park | Step::Guard { .. } => {
                 Step::RollBack(setback)
             }
             Step::RollBack(_) => self.rolled_back(setback),

@@ -77,6 +77,20 @@ impl<DB: Store> Inbox<DB> {
         }
     }
 
+    /// Gives back a key that was claimed, which was worth it all the same: it waited for a twin that may have
+    /// been applying it.
+    pub(crate) async fn give_back(
+        &mut self,
+        consumer: ConsumerId,
+        key: Option<&[u8]>,
+    ) -> Result<(), Failure> {
+        let Some(key) = key else { return Ok(()) };
+        let unclaim = DB::unclaim(self.transaction.connection(), consumer, key);
+        within(DB::STATEMENT_LIMIT, unclaim)
+            .await
+            .map_err(|error| Failure::environment("giving the key back", error))
+    }
+
     /// Writes the progress, unless something tells against committing.
     ///
     /// COMMIT alone would not tell: of an aborted transaction it answers ROLLBACK, and sqlx says `Ok`.

@@ -51,15 +51,16 @@ async fn progress_is_never_lowered() {
     assert_eq!((row.next, row.passed), (10, 10));
 }
 
+/// Were it remembered, it would pass for applied once the row is reset to a topic made anew.
 #[tokio::test]
-async fn a_late_duplicate_is_skipped_and_remembered_again() {
+async fn a_late_duplicate_is_skipped_and_not_remembered_again() {
     let database = new_database().await;
     let assigned = Assigned::new(&database.pool, &credits()).await;
     assigned.run(&credits(), &message_at("evt-1", 0)).await.unwrap();
     execute(&database, "DELETE FROM {inbox}").await;
     let late = assigned.run(&credits(), &message_at("evt-1", 0)).await;
     assert_eq!(late.unwrap(), Disposition::LateDuplicate);
-    assert_eq!((effects(&database).await.len(), keys(&database).await), (1, 1));
+    assert_eq!((effects(&database).await.len(), keys(&database).await), (1, 0));
 }
 
 #[tokio::test]

@@ -30,11 +30,9 @@ fn handler_is_called_between_claim_and_guard() {
 
 #[test]
 fn what_is_known_is_committed_without_the_handler() {
-    for (verdict, disposition) in [
-        (Verdict::Duplicate, Disposition::Duplicate),
-        (Verdict::LateDuplicate, Disposition::LateDuplicate),
-        (Verdict::AlreadyParked, Disposition::AlreadyParked),
-    ] {
+    for (verdict, disposition) in
+        [(Verdict::Duplicate, Disposition::Duplicate), (Verdict::AlreadyParked, Disposition::AlreadyParked)]
+    {
         let claimed = [DONE, DONE, DONE, Answer::Claimed(verdict)];
         assert_eq!(after(Task::Apply, &claimed), Step::Guard { fresh: false });
         assert_eq!(after(Task::Apply, &[&claimed[..], &[DONE, DONE]].concat()), Step::End(Ok(disposition)));
@@ -56,13 +54,21 @@ fn unreadable_key_is_parked_without_claiming() {
     let unreadable = [Answer::Failed(Setback::Unreadable), DONE];
     assert_eq!(after(Task::Apply, &unreadable), Step::Claim { keyed: false });
     let claimed = [&unreadable[..], &[Answer::Claimed(Verdict::Fresh)]].concat();
-    assert_eq!(after(Task::Apply, &claimed), Step::Park { unclaim: false });
+    assert_eq!(after(Task::Apply, &claimed), Step::Park);
 }
 
 #[test]
 fn parked_message_gives_its_key_back() {
     let claimed = [DONE, DONE, Answer::Claimed(Verdict::Fresh)];
-    assert_eq!(after(Task::Park, &claimed), Step::Park { unclaim: true });
+    assert_eq!(after(Task::Park, &claimed), Step::GiveBack);
+    assert_eq!(after(Task::Park, &[&claimed[..], &[DONE]].concat()), Step::Park);
+}
+
+#[test]
+fn late_duplicate_gives_its_key_back() {
+    let claimed = [DONE, DONE, DONE, Answer::Claimed(Verdict::LateDuplicate)];
+    assert_eq!(after(Task::Apply, &claimed), Step::GiveBack);
+    assert_eq!(after(Task::Apply, &[&claimed[..], &[DONE]].concat()), Step::Guard { fresh: false });
 }
 
 #[test]

@@ -141,16 +141,17 @@ impl Database {
         *self.transaction_mut(id) = Transaction { condition: Condition::Ended, ..Transaction::default() };
     }
 
+    /// Deletes the key that was claimed; who waits for it goes on waiting.
+    pub(super) fn give_back(&mut self, id: TransactionId) {
+        self.transaction_mut(id).key = None;
+    }
+
     /// Writes a dead letter; `false` behind another's lock.
-    pub(super) fn park(&mut self, id: TransactionId, letter: Letter, unclaim: bool) -> bool {
+    pub(super) fn park(&mut self, id: TransactionId, letter: Letter) -> bool {
         if self.others(id).any(|other| other.letter == Some(letter)) {
             return false;
         }
-        let transaction = self.transaction_mut(id);
-        transaction.letter = Some(letter);
-        if unclaim {
-            transaction.key = None;
-        }
+        self.transaction_mut(id).letter = Some(letter);
         true
     }
 

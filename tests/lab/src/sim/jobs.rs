@@ -61,8 +61,12 @@ impl World {
                 }
             }
             Step::Call => return self.call(index, id, open, effect),
-            Step::Park { unclaim } => {
-                let parked = self.database.park(open, (job.lane, topic, job.offset), unclaim);
+            Step::GiveBack => {
+                self.database.give_back(open);
+                Some(Answer::Done)
+            }
+            Step::Park => {
+                let parked = self.database.park(open, (job.lane, topic, job.offset));
                 if parked { Some(Answer::Done) } else { self.wait() }
             }
             Step::Guard { fresh } => {
@@ -243,8 +247,10 @@ impl World {
     }
 
     fn breaks(&mut self, step: Step) -> bool {
-        let statement =
-            matches!(step, Step::Claim { .. } | Step::Call | Step::Park { .. } | Step::Guard { .. });
+        let statement = matches!(
+            step,
+            Step::Claim { .. } | Step::Call | Step::GiveBack | Step::Park | Step::Guard { .. }
+        );
         statement && self.trouble(self.knobs.trouble.environment)
     }
 
