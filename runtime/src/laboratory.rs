@@ -24,6 +24,21 @@ macro_rules! point {
 
 pub(crate) use point;
 
+/// Puts a known-bad change into the place where it would be made: what runs instead while that mutant is on.
+#[cfg(handstamp_laboratory)]
+macro_rules! mutant {
+    ($name:ident => $wrong:block) => {
+        if $crate::laboratory::is_on($crate::laboratory::Mutant::$name) $wrong
+    };
+}
+
+#[cfg(not(handstamp_laboratory))]
+macro_rules! mutant {
+    ($name:ident => $wrong:block) => {};
+}
+
+pub(crate) use mutant;
+
 #[cfg(handstamp_laboratory)]
 pub use enabled::*;
 
@@ -31,6 +46,7 @@ pub use enabled::*;
 mod enabled {
     use std::pin::pin;
     use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
     use std::task::Poll;
 
     /// Defines an enumeration whose values have names on the command line.
@@ -95,6 +111,93 @@ mod enabled {
             /// Progress that no message writes is about to be written.
             InProgressSave = "in-progress-save",
         }
+    }
+
+    named! {
+        /// A known-bad change.
+        Mutant {
+            /// Kafka is told of a record as soon as its job starts.
+            CommitBeforeDatabase = "commit-before-database",
+            /// Kafka is told the highest offset seen.
+            HighestOffsetSeen = "highest-offset-seen",
+            /// Kafka is told what the row does not say yet.
+            OffsetAheadOfRow = "offset-ahead-of-row",
+            /// Offsets are taken to have no gaps.
+            ContiguousOffsets = "contiguous-offsets",
+            /// A record that does not fit into memory is dropped.
+            DropWhenFull = "drop-when-full",
+            /// A lane stays busy when its partition is closed under a job.
+            LaneLeak = "lane-leak",
+            /// A new epoch does not wait for a job of the old one.
+            TwoJobsOfALane = "two-jobs-of-a-lane",
+            /// A lane runs first what it read last.
+            NewestFirst = "newest-first",
+            /// What another member moved back is not committed again.
+            NoReassert = "no-reassert",
+            /// The rows of resting lanes are not read again.
+            NoConfirm = "no-confirm",
+            /// What a partition has not finished is forgotten when it is given up.
+            DrainForgets = "drain-forgets",
+            /// A partition is assigned anew while its old epoch goes on.
+            ReassignLeavesOpen = "reassign-leaves-open",
+            /// What was acknowledged is not compared.
+            FloorUnchecked = "floor-unchecked",
+            /// The database's failures count as attempts.
+            EnvironmentIsAttempt = "environment-is-attempt",
+            /// A partition that was paused stays so.
+            NeverResumed = "never-resumed",
+            /// COMMIT follows whatever the guard says.
+            NoGuard = "no-guard",
+            /// The guard does not ask whether another member has passed the record.
+            NoCeiling = "no-ceiling",
+            /// A message whose COMMIT got no answer is given up.
+            UnknownIsParked = "unknown-is-parked",
+            /// A COMMIT that took too long counts as a failed attempt.
+            CommitTimeoutIsFailure = "commit-timeout-is-failure",
+            /// A transaction that the handler ended is an attempt like any other.
+            EndedIsFailure = "ended-is-failure",
+            /// A handler that rejects is not rolled back before its message is parked.
+            RejectedIsKept = "rejected-is-kept",
+            /// A message that is parked keeps its key in the inbox.
+            ParkedKeepsKey = "parked-keeps-key",
+            /// A late duplicate is remembered again.
+            LateIsRemembered = "late-is-remembered",
+            /// The handler is called although the key is known.
+            DuplicateIsCalled = "duplicate-is-called",
+            /// A late record is one below `next`, not below `passed`.
+            LateByNext = "late-by-next",
+            /// Dead letters are not looked at.
+            ParkedIsForgotten = "parked-is-forgotten",
+            /// The progress of another topic of the name is gone on with.
+            OtherTopic = "other-topic",
+            /// The start believes Kafka alone.
+            StartAtKafka = "start-at-kafka",
+        }
+    }
+
+    /// The mutant that is on, by its place in [`Mutant::ALL`] from 1.
+    static MUTANT: AtomicUsize = AtomicUsize::new(0);
+    static WENT_WRONG: AtomicU64 = AtomicU64::new(0);
+
+    /// Turns one mutant on for the whole process, or all off, and begins to count anew.
+    pub fn mutate(mutant: Option<Mutant>) {
+        MUTANT.store(mutant.map_or(0, |mutant| mutant as usize + 1), Ordering::SeqCst);
+        WENT_WRONG.store(0, Ordering::SeqCst);
+    }
+
+    /// How often the wrong code has run since.
+    #[must_use]
+    pub fn went_wrong() -> u64 {
+        WENT_WRONG.load(Ordering::SeqCst)
+    }
+
+    /// Whether wrong code is to run, which is counted.
+    pub(crate) fn is_on(mutant: Mutant) -> bool {
+        let on = MUTANT.load(Ordering::Relaxed) == mutant as usize + 1;
+        if on {
+            WENT_WRONG.fetch_add(1, Ordering::Relaxed);
+        }
+        on
     }
 
     static HOOK: OnceLock<fn(Point)> = OnceLock::new();

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use super::core::Core;
 use super::partition::Partition;
 use super::{Action, Epoch, Millis, NextOffset, Tp};
+use crate::laboratory::mutant;
 
 /// What Kafka is told, and when. A failed commit is not repeated but superseded by the next.
 #[derive(Debug, Default)]
@@ -33,6 +34,7 @@ impl Commits {
 impl<R: Clone> Core<R> {
     /// Asks for the next commit, when there is one to ask for and it is time.
     pub(super) fn commit(&mut self, actions: &mut Vec<Action<R>>) {
+        mutant!(NoReassert => { self.commits.assert_at = Millis(u64::MAX); });
         let partitions = &self.partitions;
         let wants = |tp: &Tp| partitions.get(tp).is_some_and(Partition::wants_commit);
         self.commits.touched.retain(wants);

@@ -7,6 +7,7 @@ use super::{
     Action, Epoch, Event, JobId, LaneId, LaneStart, Millis, NextOffset, Offset, Outcome, ReassignReason,
     Snapshot, StopReason, Tp,
 };
+use crate::laboratory::mutant;
 
 /// The core's limits and periods.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,6 +191,11 @@ impl<R: Clone> Core<R> {
         actions: &mut Vec<Action<R>>,
     ) {
         let Some(partition) = self.open(tp, epoch) else { return };
+        mutant!(DropWhenFull => {
+            if partition.paused {
+                return partition.reached(offset.next());
+            }
+        });
         if !partition.fetched(offset, bytes, handle) {
             return;
         }
@@ -212,6 +218,11 @@ impl<R: Clone> Core<R> {
     fn finished(&mut self, id: JobId, outcome: Outcome, actions: &mut Vec<Action<R>>) {
         let Some(job) = self.jobs.remove(&id) else { return };
         let Running { lane, epoch, offset, watermark } = job;
+        mutant!(LaneLeak => {
+            if self.partitions.get(&lane.tp).is_none_or(|partition| partition.epoch != epoch) {
+                return;
+            }
+        });
         self.busy.remove(&lane);
         let current = self.partitions.get_mut(&lane.tp).filter(|partition| partition.epoch == epoch);
 

@@ -1,4 +1,5 @@
 use super::{Disposition, Setback, Task, Verdict};
+use crate::laboratory::mutant;
 
 /// The course of one message through its transaction: what is to be done next, after what was answered.
 ///
@@ -105,6 +106,11 @@ impl Course {
     }
 
     fn done(&mut self) -> Step {
+        mutant!(NoCeiling => {
+            if matches!(self.step, Step::Call | Step::Park) {
+                return Step::Guard { fresh: false };
+            }
+        });
         match self.step {
             Step::ReadKey => {
                 self.keyed = true;
@@ -128,6 +134,17 @@ impl Course {
 
     fn claimed(&mut self, verdict: Verdict) -> Step {
         self.verdict = verdict;
+        mutant!(DuplicateIsCalled => { if verdict == Verdict::Duplicate { return Step::Call; } });
+        mutant!(LateIsRemembered => {
+            if verdict == Verdict::LateDuplicate {
+                return Step::Guard { fresh: false };
+            }
+        });
+        mutant!(ParkedKeepsKey => {
+            if (verdict, self.task) == (Verdict::Fresh, Task::Park) {
+                return Step::Park;
+            }
+        });
         match (verdict, self.task) {
             (Verdict::Fresh, Task::Apply) => Step::Call,
             // One that is late is not remembered again: its row may be that of a topic made anew under this
@@ -140,6 +157,24 @@ impl Course {
     }
 
     fn failed(&mut self, setback: Setback) -> Step {
+        mutant!(NoGuard => { if let Step::Guard { .. } = self.step { return Step::Commit; } });
+        mutant!(EndedIsFailure => {
+            if setback == Setback::TransactionEnded {
+                return Step::RollBack(Setback::Handler);
+            }
+        });
+        mutant!(UnknownIsParked => { if setback == Setback::Unknown { return self.give_up(); } });
+        mutant!(CommitTimeoutIsFailure => {
+            if setback == Setback::Unknown {
+                return Step::End(Err(Setback::Handler));
+            }
+        });
+        mutant!(RejectedIsKept => {
+            if (self.step, setback) == (Step::Call, Setback::Rejected) {
+                self.task = Task::Park;
+                return Step::Park;
+            }
+        });
         match self.step {
             Step::ReadKey | Step::ReadArguments => self.give_up(),
             // At COMMIT above all: a message that may be applied is not given up.

@@ -1,5 +1,6 @@
 use super::core::{Core, Lifecycle};
 use super::{Action, ReassignReason, StopReason, Tp};
+use crate::laboratory::mutant;
 
 /// How partitions end: given up in good order, cut short, lost, assigned anew.
 impl<R: Clone> Core<R> {
@@ -59,6 +60,7 @@ impl<R: Clone> Core<R> {
     pub(super) fn reassign(&mut self, tp: Tp, reason: ReassignReason, actions: &mut Vec<Action<R>>) {
         let Some(partition) = self.partitions.get(&tp) else { return };
         let (open, epoch) = (partition.is_open(), partition.epoch);
+        mutant!(ReassignLeavesOpen => { return actions.push(Action::Reassign { tp, epoch, reason }); });
         self.close(tp, actions);
         if open {
             actions.push(Action::Reassign { tp, epoch, reason });
@@ -71,6 +73,7 @@ impl<R: Clone> Core<R> {
         if !partition.is_cut() {
             actions.extend(partition.running().map(|job| Action::Cancel { job }));
         }
+        mutant!(TwoJobsOfALane => { self.busy.retain(|lane| lane.tp != tp); });
         self.unqueue(tp);
         if self.draining.remove(&tp) {
             self.released.push(tp);

@@ -1,6 +1,7 @@
 use super::retry::{self, Cause};
 use super::watermark::Watermark;
 use super::{JobId, LaneSnapshot, LaneStart, Millis, NextOffset, Offset, Outcome, Task};
+use crate::laboratory::mutant;
 
 /// One handler's way through one partition: its records in order, one job at a time.
 #[derive(Debug)]
@@ -99,6 +100,11 @@ impl Lane {
 
     /// Starts nothing any more. What runs goes on.
     pub(super) fn retire(&mut self) {
+        mutant!(DrainForgets => {
+            while let Some(offset) = self.watermark.first() {
+                self.watermark.finished(offset);
+            }
+        });
         if let State::Ready | State::Waiting(_) = self.state {
             self.state = State::Idle;
         }
@@ -112,13 +118,15 @@ impl Lane {
         let offset = self.watermark.first().filter(|_| self.state == State::Ready)?;
         self.state = State::Running(job);
         let FirstRecord { failures, park, .. } = self.first;
-        Some(Run {
+        let run = Run {
             offset,
             attempt: if park { failures } else { failures.saturating_add(1) },
             task: if park { Task::Park } else { Task::Apply },
             watermark: self.watermark.next_without(offset),
             acknowledged: self.acknowledged,
-        })
+        };
+        mutant!(FloorUnchecked => { return Some(Run { acknowledged: NextOffset(0), ..run }); });
+        Some(run)
     }
 
     pub(super) fn finished(&mut self, offset: Offset) {
@@ -130,6 +138,11 @@ impl Lane {
     /// The job did not do it: sets what is tried next, and says how long to wait before.
     pub(super) fn failed(&mut self, outcome: Outcome, seed: u64, job: JobId) -> Millis {
         self.state = State::Idle;
+        mutant!(EnvironmentIsAttempt => {
+            if outcome == Outcome::Environment {
+                return self.failed(Outcome::Failed, seed, job);
+            }
+        });
         let first = &mut self.first;
         let cause = match outcome {
             Outcome::Unknown | Outcome::Cancelled => Cause::Unknown,
@@ -176,11 +189,18 @@ impl Lane {
     /// The row to write and what it must stand at.
     pub(super) fn progress(&self) -> (NextOffset, NextOffset) {
         let watermark = self.watermark.next().map_or(self.acknowledged, |next| next.max(self.acknowledged));
+        mutant!(FloorUnchecked => { return (watermark, NextOffset(0)); });
         (watermark, self.acknowledged)
     }
 
     /// What Kafka may be told: dealt with, and known to stand in the row.
     pub(super) fn durable(&self) -> Option<NextOffset> {
+        mutant!(CommitBeforeDatabase => {
+            if let (State::Running(_), Some(first)) = (self.state, self.watermark.first()) {
+                return Some(first.next());
+            }
+        });
+        mutant!(OffsetAheadOfRow => { return self.watermark.next(); });
         self.watermark.next().map(|next| next.min(self.acknowledged))
     }
 

@@ -4,6 +4,7 @@ use super::lane::Lane;
 use super::{
     Action, Config, Epoch, Job, JobId, LaneId, LaneStart, NextOffset, Offset, PartitionSnapshot, Tp,
 };
+use crate::laboratory::mutant;
 
 /// How often a commit may fail while a partition is given up: the others of the group are waiting.
 const DRAIN_COMMITS: u32 = 3;
@@ -140,6 +141,7 @@ impl<R> Partition<R> {
 
     /// Pauses or resumes fetching; `short` when too many bytes are held in all.
     pub(super) fn regulate(&mut self, config: &Config, short: bool) -> Option<Action<R>> {
+        mutant!(NeverResumed => { if self.paused { return None; } });
         let Self { tp, epoch, .. } = *self;
         let records = self.held.len();
         let mark = if self.paused { config.records_low + 1 } else { config.records_high };

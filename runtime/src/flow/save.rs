@@ -4,6 +4,7 @@ use super::core::Core;
 use super::lane::Lane;
 use super::retry::{self, Cause};
 use super::{Action, JobId, LaneId, Millis, ReassignReason, Save, Saved, SavedResult};
+use crate::laboratory::mutant;
 
 /// Progress that no job's transaction writes: skipped records, idle positions, rows to be read again.
 #[derive(Debug, Default)]
@@ -107,6 +108,7 @@ impl<R: Clone> Core<R> {
     }
 
     fn select_unconfirmed(&mut self) {
+        mutant!(NoConfirm => { return; });
         for partition in self.partitions.values_mut().filter(|partition| partition.is_open()) {
             for (lane, state) in partition.lanes_mut() {
                 if !state.take_confirmed() && state.rests() {

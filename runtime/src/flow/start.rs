@@ -5,6 +5,7 @@ use std::fmt;
 use uuid::Uuid;
 
 use super::NextOffset;
+use crate::laboratory::mutant;
 
 /// Whose offsets these are. What a broker does not tell (an empty cluster id, a nil topic id) is not
 /// compared.
@@ -184,6 +185,11 @@ pub fn decide(
     for handler in handlers {
         let wanted = match &handler.row {
             Some(row) => {
+                mutant!(StartAtKafka => {
+                    if let Some(committed) = committed {
+                        return Ok(Start { offset: StartOffset::At(committed), notes });
+                    }
+                });
                 check_identity(handler.consumer, place, &row.identity, actual)?;
                 notes.extend(disagreement(handler.consumer, place, committed, row));
                 let lower = committed.map_or(row.next, |committed| committed.min(row.next));
@@ -216,6 +222,7 @@ fn check_identity(
     stored: &Identity,
     actual: &Identity,
 ) -> Result<(), Refusal> {
+    mutant!(OtherTopic => { return Ok(()); });
     let told = !stored.cluster.is_empty() && !actual.cluster.is_empty();
     if told && stored.cluster != actual.cluster {
         return Err(Refusal::OtherCluster {

@@ -1,4 +1,5 @@
 use super::{NextOffset, Offset, Setback, Task};
+use crate::laboratory::mutant;
 
 /// What the database says of a message that asks to be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,9 @@ impl Claim {
                 return Err(Setback::WentBack);
             }
             late = place.offset.next() <= row.passed;
+            mutant!(LateByNext => { late = place.offset.next() <= row.next; });
         }
+        mutant!(ParkedIsForgotten => { if self.parked { return Ok(Verdict::Fresh); } });
         Ok(if self.parked {
             Verdict::AlreadyParked
         } else if self.keyed && !self.stamped {

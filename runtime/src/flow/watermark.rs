@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::{NextOffset, Offset};
+use crate::laboratory::mutant;
 
 /// How far a lane has got: the one place that says which offset everything below is dealt with.
 ///
@@ -25,6 +26,11 @@ impl Watermark {
 
     pub(super) fn fetched(&mut self, offset: Offset) {
         self.unfinished.insert(offset);
+        mutant!(ContiguousOffsets => {
+            if self.horizon < Some(NextOffset(offset.0)) {
+                return;
+            }
+        });
         self.reached(offset.next());
     }
 
@@ -38,12 +44,14 @@ impl Watermark {
     }
 
     pub(super) fn first(&self) -> Option<Offset> {
+        mutant!(NewestFirst => { return self.unfinished.last().copied(); });
         self.unfinished.first().copied()
     }
 
     /// Everything below is dealt with; `None` while that cannot be said.
     pub(super) fn next(&self) -> Option<NextOffset> {
-        self.lowest(self.first())
+        mutant!(HighestOffsetSeen => { return self.horizon; });
+        self.lowest(self.unfinished.first().copied())
     }
 
     /// What [`Self::next`] will be once `offset`, too, is finished.

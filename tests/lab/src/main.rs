@@ -1,5 +1,7 @@
 //! The laboratory: experiments that try to break the promise.
 
+mod mutants;
+mod seeds;
 mod sim;
 mod simulate;
 
@@ -19,10 +21,13 @@ struct Lab {
 enum Experiment {
     /// The decision core in a simulated world, one seed after the other.
     Sim(simulate::Arguments),
+    /// Known-bad changes, one after the other: the simulation must catch each.
+    Mutants(mutants::Arguments),
 }
 
 fn main() -> ExitCode {
     match Lab::parse().experiment {
         Experiment::Sim(arguments) => simulate::run(&arguments),
+        Experiment::Mutants(arguments) => mutants::run(&arguments),
     }
 }

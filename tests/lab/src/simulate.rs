@@ -1,13 +1,11 @@
-use std::num::NonZero;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
 
-use crate::sim::{self, Report, Violation};
+use crate::seeds;
+use crate::sim::{self, Report};
 
 /// How many violations are printed.
 const SHOWN: usize = 10;
@@ -43,7 +41,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             let (report, violation) = sim::run(seed, true);
             (report, Vec::from_iter(violation))
         }
-        None => run_all(arguments.seeds),
+        None => seeds::run_all(arguments.seeds),
     };
     for violation in violations.iter().take(SHOWN) {
         eprintln!("{violation}");
@@ -54,35 +52,6 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let summary = Summary { experiment: "sim", report, failed_seeds, seconds };
     print(&summary, arguments.json);
     if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Regressions first, then the seeds in order, on all cores.
-fn run_all(seeds: u64) -> (Report, Vec<Violation>) {
-    let queue: Vec<u64> = sim::regressions().chain(0..seeds).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut report = Report::default();
-        let mut violations = Vec::new();
-        while let Some(&seed) = queue.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (one, violation) = sim::run(seed, false);
-            report += one;
-            violations.extend(violation);
-        }
-        (report, violations)
-    };
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let results: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().expect("the simulation does not panic")).collect()
-    });
-    let mut report = Report::default();
-    let mut violations = Vec::new();
-    for (part, found) in results {
-        report += part;
-        violations.extend(found);
-    }
-    violations.sort_by_key(|violation| violation.seed);
-    (report, violations)
 }
 
 fn print(summary: &Summary, json: bool) {

@@ -21,7 +21,7 @@ mod state;
 mod topics;
 mod world;
 
-pub use self::report::{Report, Violation};
+pub use self::report::{Promise, Report, Violation};
 use self::world::World;
 
 /// Seeds that have failed once, each with the reason.

@@ -79,7 +79,8 @@ pub struct Violation {
 }
 
 /// What is promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Promise {
     NoneLost,
     NoneTwice,

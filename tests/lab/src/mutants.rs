@@ -1,0 +1,108 @@
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::anyhow;
+use clap::Args;
+use handstamp::laboratory::{Mutant, mutate, went_wrong};
+use serde::Serialize;
+
+use crate::seeds;
+use crate::sim::Promise;
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Run this one alone.
+    #[arg(long, value_parser = |name: &str| Mutant::find(name).ok_or_else(|| anyhow!("no mutant of that name")))]
+    only: Option<Mutant>,
+    /// How many seeds each may survive, and how many must be clean without any.
+    #[arg(long, default_value_t = 3_000)]
+    seeds: u64,
+    /// End with one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    experiment: &'static str,
+    mutants: usize,
+    caught: usize,
+    /// What the code that ships broke over the same seeds.
+    violations_without: usize,
+    seconds: f64,
+    results: Vec<Fate>,
+}
+
+/// What became of one mutant.
+#[derive(Serialize)]
+struct Fate {
+    mutant: &'static str,
+    /// The promise that it was seen to break.
+    caught_by: Option<Promise>,
+    first_seed: Option<u64>,
+    seeds: u64,
+    /// How often the wrong code ran.
+    went_wrong: u64,
+}
+
+/// Fails if a mutant is not caught, or if anything is caught without one.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let started = Instant::now();
+    let mutants = arguments.only.as_ref().map_or(Mutant::ALL, std::slice::from_ref);
+    mutate(None);
+    let clean = seeds::first_violation(arguments.seeds);
+    if let Some((violation, _)) = &clean {
+        eprintln!("without a mutant: {violation}");
+    }
+    let results: Vec<_> = mutants.iter().map(|&mutant| fate(mutant, arguments.seeds)).collect();
+    let summary = Summary {
+        experiment: "mutants",
+        mutants: results.len(),
+        caught: results.iter().filter(|fate| fate.caught_by.is_some()).count(),
+        violations_without: usize::from(clean.is_some()),
+        seconds: started.elapsed().as_secs_f64(),
+        results,
+    };
+    if arguments.json {
+        println!("{}", serde_json::to_string(&summary).expect("numbers and strings"));
+    } else {
+        println!("{} of {} caught, {:.1} s", summary.caught, summary.mutants, summary.seconds);
+    }
+    let well = summary.caught == summary.mutants && clean.is_none();
+    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs a mutant until it breaks a promise.
+fn fate(mutant: Mutant, seeds: u64) -> Fate {
+    mutate(Some(mutant));
+    let caught = seeds::first_violation(seeds);
+    let went_wrong = went_wrong();
+    mutate(None);
+    let fate = match caught {
+        Some((violation, run)) => Fate {
+            mutant: mutant.name(),
+            caught_by: Some(violation.promise),
+            first_seed: Some(violation.seed),
+            seeds: run,
+            went_wrong,
+        },
+        None => Fate { mutant: mutant.name(), caught_by: None, first_seed: None, seeds, went_wrong },
+    };
+    eprintln!("{fate}");
+    fate
+}
+
+impl std::fmt::Display for Fate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { mutant, caught_by, first_seed, seeds, went_wrong } = self;
+        match (caught_by, first_seed) {
+            (Some(promise), Some(seed)) => {
+                write!(f, "{mutant:<26} caught by {promise:?} at seed {seed}, {seeds} seeds run")
+            }
+            _ if *went_wrong == 0 => {
+                write!(f, "{mutant:<26} NOT CAUGHT: its code never ran in {seeds} seeds")
+            }
+            _ => write!(f, "{mutant:<26} NOT CAUGHT in {seeds} seeds, wrong {went_wrong} times"),
+        }
+    }
+}
