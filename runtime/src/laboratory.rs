@@ -1,6 +1,10 @@
 //! Where the laboratory reaches in: points at which it kills the process, and known-bad changes that it
 //! must catch. Both macros are empty in the crate that ships; only `tests/lab/instrumented`, which builds
 //! these sources for the laboratory, sets `handstamp_laboratory`.
+//!
+//! Not among the changes, since they break nothing: a job that writes its own offset + 1 (a lane runs one record
+//! at a time, in order, so that nothing unfinished is below it), and outcomes of an old epoch that are believed
+//! (the inbox decides, not the epoch).
 
 /// Marks a place between two steps. With a future: the place behind its first poll, when its request is
 /// sent and not yet answered.
@@ -138,6 +142,8 @@ mod enabled {
             NoConfirm = "no-confirm",
             /// What a partition has not finished is forgotten when it is given up.
             DrainForgets = "drain-forgets",
+            /// A lane that a handler stops is not saved while its partition is given up.
+            StopForgetsRow = "stop-forgets-row",
             /// A partition is assigned anew while its old epoch goes on.
             ReassignLeavesOpen = "reassign-leaves-open",
             /// What was acknowledged is not compared.
@@ -148,6 +154,8 @@ mod enabled {
             NeverResumed = "never-resumed",
             /// COMMIT follows whatever the guard says.
             NoGuard = "no-guard",
+            /// The guard writes in any transaction, and compares afterwards. It is SQL: only a database tells.
+            GuardOutsideWhere = "guard-outside-where",
             /// The guard does not ask whether another member has passed the record.
             NoCeiling = "no-ceiling",
             /// A message whose COMMIT got no answer is given up.

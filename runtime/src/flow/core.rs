@@ -235,6 +235,7 @@ impl<R: Clone> Core<R> {
             if let Some(state) = current.and_then(|partition| partition.lane(lane)) {
                 state.halt();
             }
+            mutant!(StopForgetsRow => { return self.stop(reason, actions); });
             // A drain that was under way already waits for this row, too.
             self.saves.touch([lane]);
             self.commits.touch(lane.tp);

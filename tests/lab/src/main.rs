@@ -1,5 +1,6 @@
 //! The laboratory: experiments that try to break the promise.
 
+mod guard;
 mod mutants;
 mod seeds;
 mod sim;

@@ -6,6 +6,7 @@ use clap::Args;
 use handstamp::laboratory::{Mutant, mutate, went_wrong};
 use serde::Serialize;
 
+use crate::guard;
 use crate::seeds;
 use crate::sim::Promise;
 
@@ -54,7 +55,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if let Some((violation, _)) = &clean {
         eprintln!("without a mutant: {violation}");
     }
-    let results: Vec<_> = mutants.iter().map(|&mutant| fate(mutant, arguments.seeds)).collect();
+    let results: Vec<_> = mutants.iter().filter_map(|&mutant| fate(mutant, arguments.seeds)).collect();
     let summary = Summary {
         experiment: "mutants",
         mutants: results.len(),
@@ -72,24 +73,39 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs a mutant until it breaks a promise.
-fn fate(mutant: Mutant, seeds: u64) -> Fate {
-    mutate(Some(mutant));
-    let caught = seeds::first_violation(seeds);
+/// Runs a mutant until it breaks a promise; `None` if it needs a database and there is none.
+fn fate(mutant: Mutant, seeds: u64) -> Option<Fate> {
+    let caught = if mutant == Mutant::GuardOutsideWhere {
+        let Ok(url) = std::env::var("DATABASE_URL") else {
+            eprintln!("{:<26} not tried: it needs DATABASE_URL, a PostgreSQL", mutant.name());
+            return None;
+        };
+        on_a_database(mutant, &url)
+    } else {
+        mutate(Some(mutant));
+        let caught = seeds::first_violation(seeds);
+        caught.map_or((None, None, seeds), |(violation, run)| {
+            (Some(violation.promise), Some(violation.seed), run)
+        })
+    };
     let went_wrong = went_wrong();
     mutate(None);
-    let fate = match caught {
-        Some((violation, run)) => Fate {
-            mutant: mutant.name(),
-            caught_by: Some(violation.promise),
-            first_seed: Some(violation.seed),
-            seeds: run,
-            went_wrong,
-        },
-        None => Fate { mutant: mutant.name(), caught_by: None, first_seed: None, seeds, went_wrong },
-    };
+    let (caught_by, first_seed, seeds) = caught;
+    let fate = Fate { mutant: mutant.name(), caught_by, first_seed, seeds, went_wrong };
     eprintln!("{fate}");
-    fate
+    Some(fate)
+}
+
+/// The mutant must do the harm, and the code that ships must not.
+fn on_a_database(mutant: Mutant, url: &str) -> (Option<Promise>, Option<u64>, u64) {
+    let well = guard::moves_past_what_was_rolled_back(url);
+    mutate(Some(mutant));
+    let harmed = guard::moves_past_what_was_rolled_back(url);
+    for error in [&well, &harmed].into_iter().filter_map(|result| result.as_ref().err()) {
+        eprintln!("{}: {error:#}", mutant.name());
+    }
+    let caught = well.is_ok_and(|moves| !moves) && harmed.is_ok_and(|moves| moves);
+    (caught.then_some(Promise::OffsetsBehind), None, 0)
 }
 
 impl std::fmt::Display for Fate {
@@ -99,6 +115,7 @@ impl std::fmt::Display for Fate {
             (Some(promise), Some(seed)) => {
                 write!(f, "{mutant:<26} caught by {promise:?} at seed {seed}, {seeds} seeds run")
             }
+            (Some(promise), None) => write!(f, "{mutant:<26} caught by {promise:?} on a real database"),
             _ if *went_wrong == 0 => {
                 write!(f, "{mutant:<26} NOT CAUGHT: its code never ran in {seeds} seeds")
             }

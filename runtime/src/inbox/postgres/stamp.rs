@@ -7,6 +7,7 @@ use sqlx_core::transaction::TransactionManager;
 use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore, Tables};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::Tracking;
+use crate::laboratory::mutant;
 
 /// The id of the transaction that claimed, as text; `None` until it has claimed.
 #[derive(Debug, Default)]
@@ -68,6 +69,23 @@ impl StampStore for Postgres {
         let Some(Tracking { partition, watermark, acknowledged }) = guard.tracking else {
             return Ok(current_xid(connection).await? == mark.0);
         };
+        mutant!(GuardOutsideWhere => {
+            let anywhere = GUARD.replace("pg_current_xact_id_if_assigned() = $10::text::xid8", "$10::text IS NOT NULL");
+            let updated = sqlx::query(AssertSqlSafe(anywhere))
+                .bind(guard.consumer.0)
+                .bind(&*partition.topic)
+                .bind(partition.partition)
+                .bind(&*partition.cluster)
+                .bind(partition.topic_id)
+                .bind(partition.incarnation)
+                .bind(watermark)
+                .bind(acknowledged)
+                .bind(guard.ceiling)
+                .bind(mark.0.as_deref())
+                .execute(&mut *connection)
+                .await?;
+            return Ok(updated.rows_affected() == 1 && current_xid(connection).await? == mark.0);
+        });
         let updated = sqlx::query(GUARD)
             .bind(guard.consumer.0)
             .bind(&*partition.topic)

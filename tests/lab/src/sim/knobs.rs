@@ -109,26 +109,13 @@ impl Knobs {
                 duplicate: rare(random, 200),
                 tombstone: rare(random, 200),
                 poison: rare(random, 60),
-                flaky: rare(random, 200),
+                flaky: if random.chance(150) { random.between(300, 900) } else { rare(random, 200) },
                 rejected: rare(random, 60),
                 unreadable: rare(random, 30),
                 hiding: rare(random, 60),
                 ending: if random.chance(500) { 0 } else { rare(random, 30) },
             },
-            faults: Faults {
-                rate: random.pick(&[5, 15, 40, 100]),
-                kill: rare(random, 10),
-                freeze: rare(random, 10),
-                evict: rare(random, 10),
-                rebalance: rare(random, 20),
-                crash: rare(random, 10),
-                restore: if random.chance(500) { 0 } else { rare(random, 6) },
-                reset: rare(random, 4),
-                rewind: rare(random, 10),
-                expire: rare(random, 4),
-                recreate: if random.chance(500) { 0 } else { rare(random, 4) },
-                forget: rare(random, 40),
-            },
+            faults: Faults::draw(random),
             trouble: Trouble {
                 environment: rare(random, 60),
                 unknown_commit: rare(random, 200),
@@ -146,6 +133,46 @@ impl Knobs {
                 assignment: speed(random),
                 producer: speed(random),
             },
+        }
+    }
+}
+
+impl Faults {
+    fn draw(random: &mut Random) -> Self {
+        let mut faults = Self {
+            rate: random.pick(&[5, 15, 40, 100]),
+            kill: rare(random, 10),
+            freeze: rare(random, 10),
+            evict: rare(random, 10),
+            rebalance: rare(random, 20),
+            crash: rare(random, 10),
+            restore: if random.chance(500) { 0 } else { rare(random, 6) },
+            reset: rare(random, 4),
+            rewind: rare(random, 10),
+            expire: rare(random, 4),
+            recreate: if random.chance(500) { 0 } else { rare(random, 4) },
+            forget: rare(random, 40),
+        };
+        for _ in 0..random.pick(&[0, 0, 1, 2]) {
+            faults.emphasise(random);
+        }
+        faults
+    }
+
+    /// Makes one kind frequent: two of them that meet find what neither does among all the others.
+    fn emphasise(&mut self, random: &mut Random) {
+        let kinds = [
+            &mut self.freeze,
+            &mut self.evict,
+            &mut self.rebalance,
+            &mut self.restore,
+            &mut self.reset,
+            &mut self.rewind,
+            &mut self.recreate,
+        ];
+        let chosen = random.index(kinds.len());
+        if let Some(kind) = kinds.into_iter().nth(chosen) {
+            *kind = 60;
         }
     }
 }

@@ -1,0 +1,58 @@
+//! One message on a real PostgreSQL, whose handler rolls back by itself: its progress must stay where it was.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use handstamp::internal::progress::{self, TrackedPartition, Tracking};
+use handstamp::internal::{Connections, Consumer, Job, Registered, Task, consumers};
+use handstamp::{FailureKind, Message, Position, idempotent};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use uuid::Uuid;
+
+const TOPIC: &str = "deposits";
+
+#[idempotent(consumer = "rolls-back", key = header("event_id"))]
+async fn rolls_back(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::raw_sql("ROLLBACK").execute(conn).await?;
+    Ok(())
+}
+
+/// Whether the progress moves past a message that was not applied, on the server at `url`.
+pub fn moves_past_what_was_rolled_back(url: &str) -> Result<bool> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let name = format!("lab_{}", Uuid::now_v7().simple());
+        let mut server = PgConnection::connect(url).await.context("DATABASE_URL")?;
+        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut server).await?;
+        let options = url.parse::<sqlx::postgres::PgConnectOptions>()?.database(&name);
+        let moved = run_once(&PgPool::connect_with(options).await?).await;
+        let drop = format!("DROP DATABASE {name} WITH (FORCE)");
+        sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut server).await?;
+        moved
+    })
+}
+
+async fn run_once(pool: &PgPool) -> Result<bool> {
+    handstamp::migrate(pool).await?;
+    let consumer = Registered::<rolls_back>::new(&());
+    let id = consumers::register(pool, &consumer.registration(None, &[TOPIC])).await?;
+    let partition = TrackedPartition {
+        topic: TOPIC.into(),
+        partition: 0,
+        cluster: "cluster".into(),
+        topic_id: Uuid::from_u128(1),
+        incarnation: 1,
+    };
+    let row = progress::create(pool, id, &partition, 0).await?;
+    let tracking = Tracking { partition: Arc::new(row.partition), watermark: 1, acknowledged: 0 };
+    let job = Job { attempt: 1, tracking: Some(tracking), task: Task::Apply };
+    let message = Message::builder().header("event_id", "evt-1").position(Position::new(TOPIC, 0, 0)).build();
+    let ended = consumer.run(&Connections::of(pool), &message, &job, Box::pin(pending())).await;
+    ensure!(
+        ended.is_err_and(|failure| failure.kind() == FailureKind::TransactionEnded),
+        "a handler that rolled back was not caught"
+    );
+    let rows = progress::read(pool, id, TOPIC).await?;
+    Ok(rows.iter().any(|row| row.next > 0))
+}
