@@ -179,7 +179,9 @@ impl Course {
             Step::ReadKey | Step::ReadArguments => self.give_up(),
             // At COMMIT above all: a message that may be applied is not given up.
             Step::Begin(_) | Step::Commit => Step::End(Err(setback)),
-            Step::Guard { .. } if setback == Setback::TransactionEnded && self.task == Task::Apply => {
+            Step::Call | Step::Guard { .. }
+                if setback == Setback::TransactionEnded && self.task == Task::Apply =>
+            {
                 Step::List
             }
             Step::Claim { .. } | Step::Call | Step::GiveBack | Step::Park | Step::Guard { .. } => {

@@ -115,6 +115,12 @@ pub trait StampStore: Database {
         claimant: &Claimant<'_>,
     ) -> impl Future<Output = sqlx::Result<Claim>> + Send;
 
+    /// Whether the transaction that claimed is still open.
+    fn is_open(
+        connection: &mut Self::Connection,
+        mark: &Self::Mark,
+    ) -> impl Future<Output = sqlx::Result<bool>> + Send;
+
     /// Gives back a key that this transaction claimed.
     fn unclaim(
         connection: &mut Self::Connection,

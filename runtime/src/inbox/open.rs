@@ -77,6 +77,20 @@ impl<DB: Store> Inbox<DB> {
         }
     }
 
+    /// What an error of the handler comes to. One that ended the transaction before is told apart: run again,
+    /// what it committed would pass for a duplicate, and what it wrote afterwards would be there twice.
+    pub(crate) async fn blame(&mut self, failure: Failure) -> Failure {
+        if failure.breaks_connection() {
+            return failure;
+        }
+        let (connection, mark) = self.transaction.parts();
+        match within(DB::STATEMENT_LIMIT, DB::is_open(connection, mark)).await {
+            Ok(false) => self.broken(Broken::Ended { committed: None }, 0),
+            // An aborted transaction says nothing; a lost connection is found out by the rollback.
+            Ok(true) | Err(_) => failure,
+        }
+    }
+
     /// Gives back a key that was claimed, which was worth it all the same: it waited for a twin that may have
     /// been applying it.
     pub(crate) async fn give_back(

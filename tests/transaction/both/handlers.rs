@@ -148,6 +148,12 @@ handler!(CommitsAndBegins, Options::new(), |(EventId(id), ()): Id, conn| {
     Ok(record("of the second transaction", conn).await?)
 });
 
+handler!(CommitsAndFails, Options::new(), |(EventId(id), ()): Id, conn| {
+    record(&id, conn).await?;
+    run("COMMIT", conn).await?;
+    Err("and then it fails".into())
+});
+
 handler!(RollsBack, Options::new(), |(EventId(id), ()): Id, conn| {
     record(&id, conn).await?;
     Ok(run("ROLLBACK", conn).await?)

@@ -3,7 +3,8 @@ use handstamp::internal::{Consumer, Registered, Task};
 use handstamp::{Disposition, FailureKind, Message, MessageBuilder, Position, apply};
 
 use super::handlers::{
-    Commits, CommitsAndBegins, Credits, Decodes, ParksTombstones, Rejects, RollsBack, TakesTombstones,
+    Commits, CommitsAndBegins, CommitsAndFails, Credits, Decodes, ParksTombstones, Rejects, RollsBack,
+    TakesTombstones,
 };
 use super::{Store, effects, keys, new_database};
 use crate::database::Database;
@@ -140,6 +141,12 @@ async fn a_handler_that_commits_by_itself_is_caught_and_its_message_listed() {
     let (database, assigned) = ends_its_transaction(&Registered::<Commits>::new(&())).await;
     assert_eq!(effects(&database).await, ["evt-1"]);
     drop(assigned);
+}
+
+#[tokio::test]
+async fn a_handler_that_commits_and_then_fails_is_caught_as_well() {
+    let (database, _) = ends_its_transaction(&Registered::<CommitsAndFails>::new(&())).await;
+    assert_eq!(effects(&database).await, ["evt-1"]);
 }
 
 #[tokio::test]

@@ -94,6 +94,7 @@ fn unknown_commit_is_never_parked() {
 fn transaction_ended_by_the_handler_is_listed_once_and_stops() {
     let ended = [DONE, Answer::Failed(Setback::TransactionEnded)];
     assert_eq!(after_call(&ended), Step::List);
+    assert_eq!(after_call(&ended[1..]), Step::List, "also if it failed afterwards");
     for listed in [DONE, Answer::Failed(Setback::Environment)] {
         let ended = [&ended[..], &[listed]].concat();
         assert_eq!(after_call(&ended), Step::End(Err(Setback::TransactionEnded)));

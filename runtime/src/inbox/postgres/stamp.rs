@@ -56,6 +56,10 @@ impl StampStore for Postgres {
         Ok(Claim { consumer: consumer.map(ConsumerId), stamped, parked, progress: next.zip(passed) })
     }
 
+    async fn is_open(connection: &mut PgConnection, mark: &Xid) -> sqlx::Result<bool> {
+        Ok(current_xid(connection).await? == mark.0)
+    }
+
     async fn unclaim(connection: &mut PgConnection, consumer: ConsumerId, key: &[u8]) -> sqlx::Result<()> {
         sqlx::query("DELETE FROM handstamp.inbox WHERE consumer = $1 AND key = $2")
             .bind(consumer.0)

@@ -71,6 +71,10 @@ impl StampStore for Sqlite {
         Ok(Claim { consumer: consumer.map(ConsumerId), stamped, parked, progress: next.zip(passed) })
     }
 
+    async fn is_open(connection: &mut SqliteConnection, mark: &Savepoint) -> sqlx::Result<bool> {
+        is_open(connection, mark).await
+    }
+
     async fn unclaim(
         connection: &mut SqliteConnection,
         consumer: ConsumerId,

@@ -29,15 +29,20 @@ impl World {
             Kind::Committing if !mended => {
                 self.report.transactions_ended += 1;
                 self.commit_inside(open)?;
-                Answer::Done
+                self.after_the_end()
             }
             Kind::RollingBack if !mended => {
                 self.report.transactions_ended += 1;
                 self.database.roll_back_inside(open);
-                Answer::Done
+                self.after_the_end()
             }
             _ => Answer::Done,
         })
+    }
+
+    /// A handler that has ended its transaction may fail as well, and is asked about it at once.
+    fn after_the_end(&mut self) -> Answer {
+        if self.random.chance(300) { Answer::Failed(Setback::TransactionEnded) } else { Answer::Done }
     }
 
     fn commit_inside(&mut self, open: TransactionId) -> Verdict {
