@@ -49,14 +49,30 @@ pub struct ChildProcess {
 impl ChildProcess {
     /// Starts it; standard output and error go into [`output`](Self::output).
     #[must_use]
-    pub fn spawn(mut command: Command) -> Self {
+    pub fn spawn(command: Command) -> Self {
+        let output = Arc::default();
+        let said = keeping(Arc::clone(&output));
+        Self::start(command, output, said)
+    }
+
+    /// Starts it; `hear` is given each line of its standard output, which is not kept. It is dropped when
+    /// there is no more.
+    #[must_use]
+    pub fn spawn_heard(command: Command, hear: impl FnMut(&str) + Send + 'static) -> Self {
+        Self::start(command, Arc::default(), hear)
+    }
+
+    fn start(
+        mut command: Command,
+        output: Arc<Mutex<String>>,
+        said: impl FnMut(&str) + Send + 'static,
+    ) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child =
             command.spawn().unwrap_or_else(|error| panic!("cannot start {:?}: {error}", command.as_std()));
-        let output = Arc::default();
         let mut readers = Vec::new();
-        readers.extend(child.stdout.take().map(|pipe| collect(pipe, Arc::clone(&output))));
-        readers.extend(child.stderr.take().map(|pipe| collect(pipe, Arc::clone(&output))));
+        readers.extend(child.stdout.take().map(|pipe| read(pipe, said)));
+        readers.extend(child.stderr.take().map(|pipe| read(pipe, keeping(Arc::clone(&output)))));
         Self { child, output, readers }
     }
 
@@ -110,15 +126,24 @@ impl ChildProcess {
     }
 }
 
-fn collect(pipe: impl AsyncRead + Send + Unpin + 'static, output: Arc<Mutex<String>>) -> JoinHandle<()> {
+fn read(
+    pipe: impl AsyncRead + Send + Unpin + 'static,
+    mut hear: impl FnMut(&str) + Send + 'static,
+) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut lines = BufReader::new(pipe).lines();
         while let Some(line) = lines.next_line().await.expect("output is text") {
-            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-            output.push_str(&line);
-            output.push('\n');
+            hear(&line);
         }
     })
+}
+
+fn keeping(output: Arc<Mutex<String>>) -> impl FnMut(&str) + Send + 'static {
+    move |line| {
+        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.push_str(line);
+        output.push('\n');
+    }
 }
 
 /// The path of a binary of this workspace, built with the same profile as the test that asks.
@@ -152,6 +177,19 @@ mod tests {
         let mut lines: Vec<_> = process.output().lines().map(str::to_owned).collect();
         lines.sort();
         assert_eq!(lines, ["one", "two"]);
+    }
+
+    #[tokio::test]
+    async fn every_line_is_heard_before_the_process_has_been_waited_for() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two; echo three >&2"]);
+        let (heard, lines) = std::sync::mpsc::channel();
+        let mut process = ChildProcess::spawn_heard(command, move |line| {
+            heard.send(line.to_owned()).expect("the test listens");
+        });
+        process.wait(SOON).await;
+        assert_eq!(lines.iter().collect::<Vec<_>>(), ["one", "two"]);
+        assert_eq!(process.output(), "three\n");
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use sqlx::Pool;
 use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{Answer, Ended, Row};
-use crate::apply::{self, Consumer, Disposition};
+use crate::apply::{self, Consumer};
 use crate::failure::{Failure, FailureKind};
 use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult, Setback};
 use crate::inbox::dead_letters::Reason;

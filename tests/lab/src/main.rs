@@ -3,6 +3,7 @@
 mod guard;
 mod mutants;
 mod seeds;
+mod faults;
 mod sim;
 mod simulate;
 
@@ -24,11 +25,18 @@ enum Experiment {
     Sim(simulate::Arguments),
     /// Known-bad changes, one after the other: the simulation must catch each.
     Mutants(mutants::Arguments),
+    /// Real Kafka, real PostgreSQL, and worker processes that are killed, frozen and cut off.
+    Faults(faults::Arguments),
+    /// A process for the fault laboratory to break.
+    #[command(hide = true)]
+    Worker(faults::WorkerArguments),
 }
 
 fn main() -> ExitCode {
     match Lab::parse().experiment {
         Experiment::Sim(arguments) => simulate::run(&arguments),
         Experiment::Mutants(arguments) => mutants::run(&arguments),
+        Experiment::Faults(arguments) => faults::run(&arguments),
+        Experiment::Worker(arguments) => faults::work(&arguments),
     }
 }

@@ -15,7 +15,7 @@ mod knobs;
 mod moves;
 mod oracle;
 mod process;
-mod random;
+pub(crate) mod random;
 mod report;
 mod state;
 mod topics;

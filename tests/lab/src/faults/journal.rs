@@ -1,0 +1,241 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::ledger::index;
+use super::worker::{Ending, Told};
+
+/// What all worker processes of a stage have said, put together.
+#[derive(Debug)]
+pub struct Journal(Mutex<Pages>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    /// Which process reads a partition, by what was said last.
+    owners: Vec<Option<Reader>>,
+    /// How often the record of each offset was dealt with, by partition.
+    dealt: Vec<Vec<u8>>,
+    struck: Vec<Struck>,
+    /// Records of which a COMMIT went unheard.
+    unheard: BTreeSet<(i32, i64)>,
+    counts: Counts,
+    recoveries: Vec<Duration>,
+    refusals: Vec<String>,
+    processes: BTreeMap<ProcessNumber, u32>,
+}
+
+/// A process among all of a stage, in the order of starting.
+pub type ProcessNumber = u32;
+
+#[derive(Clone, Debug)]
+struct Reader {
+    process: ProcessNumber,
+    post: String,
+}
+
+/// A process that something was done to, and the partitions it read then.
+#[derive(Debug)]
+struct Struck {
+    process: ProcessNumber,
+    partitions: BTreeSet<i32>,
+    at: Instant,
+}
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Records that were dealt with, each as often as it was.
+    pub deliveries: u64,
+    /// Those of them that the inbox knew already.
+    pub duplicates: u64,
+    /// Records that were dealt with, though a process had said so before.
+    pub redeliveries: u64,
+    /// Partitions that another member read before their reader had said that it was over.
+    pub takeovers: u64,
+    /// How often a partition was given to a member.
+    pub starts: u64,
+    pub rebuilds: u64,
+    /// Unheard COMMITs after which the record was found applied.
+    pub unheard_done: u64,
+    /// Unheard COMMITs after which the record was applied again.
+    pub unheard_undone: u64,
+    /// Failures by kind.
+    pub failures: HashMap<String, u64>,
+}
+
+impl Journal {
+    pub fn new(partitions: usize) -> Self {
+        let pages =
+            Pages { owners: vec![None; partitions], dealt: vec![Vec::new(); partitions], ..Pages::default() };
+        Self(Mutex::new(pages))
+    }
+
+    /// A process was started.
+    pub fn enter(&self, process: ProcessNumber, id: u32) {
+        self.pages().processes.insert(process, id);
+    }
+
+    /// A process has ended.
+    pub fn leave(&self, process: ProcessNumber) {
+        self.pages().processes.remove(&process);
+    }
+
+    /// The ids of the processes that run.
+    pub fn processes(&self) -> Vec<u32> {
+        self.pages().processes.values().copied().collect()
+    }
+
+    /// Something is done to this process now: how long until its partitions go on?
+    pub fn strike(&self, process: ProcessNumber) {
+        let mut pages = self.pages();
+        let read_by_it = |reader: &Option<Reader>| reader.as_ref().is_some_and(|r| r.process == process);
+        let partitions = (0..).zip(&pages.owners).filter(|(_, reader)| read_by_it(reader));
+        let partitions: BTreeSet<i32> = partitions.map(|(partition, _)| partition).collect();
+        if !partitions.is_empty() {
+            pages.struck.push(Struck { process, partitions, at: Instant::now() });
+        }
+    }
+
+    pub fn hear(&self, process: ProcessNumber, post: &str, told: &Told) {
+        let mut pages = self.pages();
+        match told {
+            Told::Started { partition, .. } => pages.started(process, post, *partition),
+            Told::Ended { partition } => {
+                let owner = &mut pages.owners[index(*partition)];
+                if owner.as_ref().is_some_and(|reader| reader.process == process) {
+                    *owner = None;
+                }
+            }
+            Told::Done { partition, offset, ending } => pages.done(process, *partition, *offset, *ending),
+            Told::Failed { partition, offset, kind, .. } => {
+                *pages.counts.failures.entry(kind.clone()).or_default() += 1;
+                if kind == "Unknown" {
+                    pages.unheard.insert((*partition, *offset));
+                }
+            }
+            Told::Rebuilt { .. } => pages.counts.rebuilds += 1,
+            Told::Refused { partition, reason } => pages.refusals.push(format!("{partition}: {reason}")),
+            Told::Reached { .. } => {}
+        }
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.pages().counts.clone()
+    }
+
+    /// From what was done to a process until one of its partitions went on elsewhere.
+    pub fn recoveries(&self) -> Vec<Duration> {
+        self.pages().recoveries.clone()
+    }
+
+    pub fn refusals(&self) -> Vec<String> {
+        self.pages().refusals.clone()
+    }
+
+    /// The partitions that this process reads, or read when it was last heard.
+    pub fn held_by(&self, process: ProcessNumber) -> BTreeSet<i32> {
+        let pages = self.pages();
+        let held = (0..).zip(&pages.owners).filter(|(_, o)| o.as_ref().is_some_and(|r| r.process == process));
+        held.map(|(partition, _)| partition).collect()
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pages {
+    fn started(&mut self, process: ProcessNumber, post: &str, partition: i32) {
+        self.counts.starts += 1;
+        let before = self.owners[index(partition)].replace(Reader { process, post: post.to_owned() });
+        if before.is_some_and(|reader| reader.post != post) {
+            self.counts.takeovers += 1;
+        }
+    }
+
+    fn done(&mut self, process: ProcessNumber, partition: i32, offset: i64, ending: Ending) {
+        self.counts.deliveries += 1;
+        if ending == Ending::Known {
+            self.counts.duplicates += 1;
+        }
+        let dealt = &mut self.dealt[index(partition)];
+        let offset_index = usize::try_from(offset).expect("offsets are not negative");
+        if dealt.len() <= offset_index {
+            dealt.resize(offset_index + 1, 0);
+        }
+        if dealt[offset_index] > 0 {
+            self.counts.redeliveries += 1;
+        }
+        dealt[offset_index] = dealt[offset_index].saturating_add(1);
+        if self.unheard.remove(&(partition, offset)) {
+            match ending {
+                Ending::Applied => self.counts.unheard_undone += 1,
+                _ => self.counts.unheard_done += 1,
+            }
+        }
+        let recoveries = &mut self.recoveries;
+        self.struck.retain(|struck| {
+            let over = struck.process != process && struck.partitions.contains(&partition);
+            if over {
+                recoveries.push(struck.at.elapsed());
+            }
+            !over
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(journal: &Journal, process: ProcessNumber, offset: i64, ending: Ending) {
+        journal.hear(process, "post", &Told::Done { partition: 0, offset, ending });
+    }
+
+    #[test]
+    fn a_record_that_is_dealt_with_twice_was_redelivered() {
+        let journal = Journal::new(1);
+        done(&journal, 1, 0, Ending::Applied);
+        done(&journal, 1, 1, Ending::Applied);
+        assert_eq!(journal.counts().redeliveries, 0);
+        done(&journal, 2, 0, Ending::Known);
+        assert_eq!(journal.counts().redeliveries, 1);
+    }
+
+    #[test]
+    fn a_partition_taken_before_its_reader_let_go_is_a_takeover() {
+        let journal = Journal::new(2);
+        for partition in 0..2 {
+            journal.hear(1, "a", &Told::Started { partition, offset: 0 });
+        }
+        journal.hear(1, "a", &Told::Ended { partition: 1 });
+        for partition in 0..2 {
+            journal.hear(2, "b", &Told::Started { partition, offset: 0 });
+        }
+        assert_eq!(journal.counts().takeovers, 1);
+    }
+
+    #[test]
+    fn recovery_ends_when_another_process_goes_on() {
+        let journal = Journal::new(1);
+        journal.hear(1, "a", &Told::Started { partition: 0, offset: 0 });
+        journal.strike(1);
+        done(&journal, 1, 0, Ending::Applied);
+        assert!(journal.recoveries().is_empty());
+        done(&journal, 2, 1, Ending::Applied);
+        assert_eq!(journal.recoveries().len(), 1);
+    }
+
+    #[test]
+    fn an_unheard_commit_is_told_by_what_is_found_behind_it() {
+        let journal = Journal::new(1);
+        for offset in 0..2 {
+            let failed = Told::Failed { partition: 0, offset, attempt: 1, kind: "Unknown".to_owned() };
+            journal.hear(1, "a", &failed);
+        }
+        done(&journal, 1, 0, Ending::Known);
+        done(&journal, 1, 1, Ending::Applied);
+        let counts = journal.counts();
+        assert_eq!((counts.unheard_done, counts.unheard_undone), (1, 1));
+    }
+}

@@ -1,0 +1,114 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::worker::{ATTEMPTS, Deposit, Trouble};
+
+/// What was written to a topic: the truth that everything else is compared with.
+#[derive(Debug)]
+pub struct Ledger(Mutex<Book>);
+
+/// The ledger at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Book {
+    /// By number.
+    pub events: Vec<Event>,
+    /// The event of each offset, by partition.
+    pub logs: Vec<Vec<usize>>,
+    /// Records that the broker did not acknowledge.
+    pub unwritten: u64,
+}
+
+/// An event; each of its records is the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    pub account: i64,
+    pub amount: i64,
+    pub fate: Fate,
+}
+
+/// What has to become of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Applied, whatever its handler does at first.
+    Applied(Trouble),
+    /// A dead letter for each of its records, and no effect.
+    Parked(Trouble),
+    /// Neither: it has no payload.
+    Skipped,
+}
+
+impl Ledger {
+    pub fn new(partitions: usize) -> Self {
+        Self(Mutex::new(Book { logs: vec![Vec::new(); partitions], ..Book::default() }))
+    }
+
+    /// Makes a new event, and returns its number.
+    pub fn add(&self, event: Event) -> usize {
+        let mut book = self.book();
+        book.events.push(event);
+        book.events.len() - 1
+    }
+
+    pub fn event(&self, number: usize) -> Event {
+        self.book().events[number]
+    }
+
+    pub fn events(&self) -> usize {
+        self.book().events.len()
+    }
+
+    /// A record of the event was acknowledged. Nobody else writes to the topic, without transactions: the
+    /// offsets of a partition come in order and without gaps.
+    pub fn written(&self, number: usize, partition: i32, offset: i64) {
+        let mut book = self.book();
+        let log = &mut book.logs[index(partition)];
+        assert_eq!(i64::try_from(log.len()).ok(), Some(offset), "partition {partition} has a gap");
+        log.push(number);
+    }
+
+    pub fn not_written(&self) {
+        self.book().unwritten += 1;
+    }
+
+    /// The offset behind the last record of each partition.
+    pub fn ends(&self) -> Vec<i64> {
+        self.book().logs.iter().map(|log| i64::try_from(log.len()).expect("offsets fit")).collect()
+    }
+
+    /// The events between two offsets, as far as they are known by now.
+    pub fn between(&self, partition: usize, from: i64, to: i64) -> Vec<(i64, usize, Event)> {
+        let book = self.book();
+        let log = &book.logs[partition];
+        let records = (from..to).zip(log.iter().skip(usize::try_from(from).unwrap_or(usize::MAX)));
+        records.map(|(offset, number)| (offset, *number, book.events[*number])).collect()
+    }
+
+    pub fn snapshot(&self) -> Book {
+        self.book().clone()
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Event {
+    /// The payload of its records.
+    pub fn payload(&self, number: usize) -> Option<Vec<u8>> {
+        let (Fate::Applied(trouble) | Fate::Parked(trouble)) = self.fate else { return None };
+        let event = i64::try_from(number).expect("numbers fit");
+        let deposit = Deposit { event, account: self.account, amount: self.amount, trouble };
+        Some(serde_json::to_vec(&deposit).expect("numbers and strings"))
+    }
+}
+
+impl Fate {
+    /// Fails as often as this, then works.
+    pub fn flaky(times: u32) -> Self {
+        assert!(times < ATTEMPTS, "it would be parked");
+        Self::Applied(Trouble::Fails(times))
+    }
+}
+
+pub fn index(partition: i32) -> usize {
+    usize::try_from(partition).expect("partitions are numbered from 0")
+}

@@ -1,0 +1,141 @@
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use handstamp_tests::{ChildProcess, Signal};
+use tokio::process::Command;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::journal::{Journal, ProcessNumber};
+use super::worker::Told;
+
+/// How long a process may take for anything.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+/// A worker says that it drains for at most 10 s.
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+/// A worker process.
+#[derive(Debug)]
+pub struct Member {
+    process: ChildProcess,
+    number: ProcessNumber,
+    post: String,
+    said: watch::Receiver<Said>,
+    journal: Arc<Journal>,
+}
+
+/// What one process has said so far.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    /// How often it was given a partition.
+    pub started: u64,
+    /// How often a partition was taken back.
+    pub ended: u64,
+    /// How many records it has dealt with.
+    pub done: u64,
+    /// The point at which its trigger went off.
+    pub reached: Option<String>,
+}
+
+impl Member {
+    pub fn spawn(command: Command, number: ProcessNumber, post: &str, journal: &Arc<Journal>) -> Self {
+        let (saying, said) = watch::channel(Said::default());
+        let (heard, name) = (Arc::clone(journal), post.to_owned());
+        let process = ChildProcess::spawn_heard(command, move |line| {
+            // Half a line is what a killed process was about to say.
+            let Ok(told) = serde_json::from_str::<Told>(line) else { return };
+            heard.hear(number, &name, &told);
+            saying.send_modify(|said| said.note(told));
+        });
+        journal.enter(number, process.id());
+        Self { process, number, post: post.to_owned(), said, journal: Arc::clone(journal) }
+    }
+
+    /// Waits until it has said what is wanted.
+    pub async fn until(&mut self, what: &str, wanted: impl FnMut(&Said) -> bool) -> Result<()> {
+        match timeout(PATIENCE, self.said.wait_for(wanted)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => bail!("{} ended before {what}: {}", self.post, self.process.output()),
+            Err(_) => bail!("{} is still not {what}: {}", self.post, self.process.output()),
+        }
+    }
+
+    /// Waits until it has dealt with so many more records.
+    pub async fn until_done(&mut self, more: u64) -> Result<()> {
+        let target = self.said().done + more;
+        self.until("applying", |said| said.done >= target).await
+    }
+
+    pub fn said(&self) -> Said {
+        self.said.borrow().clone()
+    }
+
+    pub fn number(&self) -> ProcessNumber {
+        self.number
+    }
+
+    /// Whether it reads any partition.
+    pub fn is_reading(&self) -> bool {
+        !self.journal.held_by(self.number).is_empty()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
+    }
+
+    /// Kills it; whether it was reading and died of that.
+    pub async fn kill(mut self) -> bool {
+        let reading = self.is_reading();
+        self.journal.strike(self.number);
+        self.process.signal(Signal::Kill);
+        let status = self.process.wait(PATIENCE).await;
+        self.journal.leave(self.number);
+        reading && status.signal() == Some(libc::SIGKILL)
+    }
+
+    /// Waits until it has killed itself: the point, or `None` if it does not within `limit` and was killed.
+    pub async fn die(mut self, limit: Duration) -> Option<String> {
+        let reached = timeout(limit, self.said.wait_for(|said| said.reached.is_some())).await.is_ok();
+        self.journal.strike(self.number);
+        if !reached {
+            self.process.signal(Signal::Kill);
+        }
+        let status = self.process.wait(PATIENCE).await;
+        self.journal.leave(self.number);
+        if status.signal() == Some(libc::SIGKILL) { self.said().reached } else { None }
+    }
+
+    /// Tells it to stop, and returns how long it took.
+    pub async fn stop(mut self) -> Result<Duration> {
+        let asked = Instant::now();
+        self.process.signal(Signal::Terminate);
+        let status = self.process.wait(STOP_LIMIT).await;
+        self.journal.leave(self.number);
+        ensure!(status.success(), "{} ended with {status}: {}", self.post, self.process.output());
+        Ok(asked.elapsed())
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        self.process.output()
+    }
+
+    /// An error that says what it has logged.
+    pub fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        Err::<(), _>(error).with_context(|| format!("{} logged: {}", self.post, self.log())).unwrap_err()
+    }
+}
+
+impl Said {
+    fn note(&mut self, told: Told) {
+        match told {
+            Told::Started { .. } => self.started += 1,
+            Told::Ended { .. } => self.ended += 1,
+            Told::Done { .. } => self.done += 1,
+            Told::Reached { point } => self.reached = Some(point),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,86 @@
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+
+use super::trial::Trial;
+
+/// One line of the fault matrix.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// As in the matrix: F1 to F22.
+    pub id: &'static str,
+    /// What is done, in a few words.
+    pub what: &'static str,
+    /// How often, at least. A row in which the oracle observes fewer fails.
+    pub asks: &'static [Ask],
+    /// What must have been seen besides, so that the row says anything.
+    pub expects: Expects,
+    /// Does it.
+    pub run: fn(Arc<Trial>) -> LocalBoxFuture<'static, Result<()>>,
+}
+
+/// How often one kind of fault has to happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    pub fault: Fault,
+    pub ci: u64,
+    pub full: u64,
+}
+
+/// What a row must have seen besides its faults.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Expects {
+    /// Messages that came again after they were applied.
+    pub duplicates: bool,
+    /// Partitions whose reader was replaced while it thought that it was still theirs.
+    pub takeovers: bool,
+    /// No record that was dealt with comes again.
+    pub no_redelivery: bool,
+}
+
+/// How much is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Size {
+    /// A tenth of `ci`: shows that the laboratory works.
+    #[value(hide = true)]
+    Smoke,
+    /// All rows in minutes.
+    Ci,
+    /// All rows in about an hour.
+    Full,
+}
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// SIGKILL at any moment.
+    Kills,
+}
+
+impl Ask {
+    pub const fn new(fault: Fault, ci: u64, full: u64) -> Self {
+        Self { fault, ci, full }
+    }
+
+    pub fn at(&self, size: Size) -> u64 {
+        match size {
+            Size::Smoke => self.ci.div_ceil(10).max(2),
+            Size::Ci => self.ci,
+            Size::Full => self.full,
+        }
+    }
+}
+
+impl Size {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Ci => "ci",
+            Self::Full => "full",
+        }
+    }
+}

@@ -1,0 +1,239 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use handstamp_tests::{TestDatabase, TestTopic, unique};
+use sqlx::{ConnectOptions, PgConnection};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::arena::Arena;
+use super::journal::Journal;
+use super::ledger::Ledger;
+use super::load::{ACCOUNTS, Load, Mix};
+use super::member::Member;
+use super::oracle::{Holdings, Subject, Verdict, Watch, Watched};
+use super::worker::{Broken, Trigger};
+use crate::sim::random::Random;
+
+/// How long everything may take to be dealt with after the last fault.
+const DRAIN_LIMIT: Duration = Duration::from_secs(60);
+
+/// What a stage is like.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub partitions: i32,
+    pub mix: Mix,
+    /// Properties of librdkafka that all members have.
+    pub properties: Vec<(&'static str, String)>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let properties = vec![session(1_500), ("heartbeat.interval.ms", "200".to_owned())];
+        Self { partitions: 16, mix: Mix::default(), properties }
+    }
+}
+
+impl Setup {
+    /// With another rate of records a second.
+    pub fn rate(mut self, rate: u32) -> Self {
+        self.mix.rate = rate;
+        self
+    }
+
+    /// With a session of so many milliseconds.
+    pub fn session(mut self, milliseconds: u32) -> Self {
+        self.properties.retain(|(name, _)| *name != "session.timeout.ms");
+        self.properties.push(session(milliseconds));
+        self
+    }
+
+    /// With one more property.
+    pub fn property(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.properties.push((name, value.into()));
+        self
+    }
+}
+
+fn session(milliseconds: u32) -> (&'static str, String) {
+    ("session.timeout.ms", milliseconds.to_string())
+}
+
+/// One topic, one group and one database, with a load that is being written and an oracle that looks on.
+pub struct Stage {
+    pub database: TestDatabase,
+    pub topic: TestTopic,
+    pub group: String,
+    pub journal: Arc<Journal>,
+    pub ledger: Arc<Ledger>,
+    setup: Setup,
+    brokers: String,
+    broken: Option<Broken>,
+    load: Load,
+    watch: Watch,
+    processes: AtomicU32,
+}
+
+/// A place in the group that one process after the other may take.
+#[derive(Clone, Debug, Default)]
+pub struct Post {
+    name: String,
+    is_static: bool,
+    trigger: Option<Trigger>,
+    database: Option<String>,
+    properties: Vec<(&'static str, String)>,
+}
+
+impl Post {
+    /// Whose processes are new to the group each time.
+    pub fn dynamic(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Whose processes are one member to the group: a restart is no rebalance.
+    pub fn fixed(name: impl Into<String>) -> Self {
+        Self { is_static: true, ..Self::dynamic(name) }
+    }
+
+    /// Whose process does this to itself.
+    pub fn with(&self, trigger: Trigger) -> Self {
+        Self { trigger: Some(trigger), ..self.clone() }
+    }
+
+    /// Whose processes reach the database by another way.
+    pub fn by_way_of(self, database: String) -> Self {
+        Self { database: Some(database), ..self }
+    }
+
+    /// With a property of librdkafka of its own.
+    pub fn property(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.properties.push((name, value.into()));
+        self
+    }
+}
+
+/// What was found when a stage was closed.
+#[derive(Debug)]
+pub struct Findings {
+    pub verdict: Verdict,
+    pub watched: Watched,
+    /// What was not dealt with in time.
+    pub stuck: Option<String>,
+    /// Transactions that were open, with nobody at work in them.
+    pub idle_transactions: i64,
+    pub events: u64,
+}
+
+impl Stage {
+    pub async fn open(arena: &Arena, setup: Setup, random: Random) -> Result<Self> {
+        let database = TestDatabase::on(arena.postgres.url()).await;
+        handstamp::migrate(database.pool()).await.context("making the inbox")?;
+        for statement in [
+            "CREATE TABLE account (id int8 PRIMARY KEY, balance int8 NOT NULL DEFAULT 0)",
+            "CREATE TABLE effects (id bigserial, event int8 NOT NULL, account int8 NOT NULL, amount int8 NOT NULL,
+             partition int4 NOT NULL, position int8 NOT NULL, process int8 NOT NULL, attempt int8 NOT NULL)",
+            // Not unique: that is the inbox's part.
+            "CREATE INDEX effects_event ON effects (event)",
+        ] {
+            sqlx::query(statement).execute(database.pool()).await?;
+        }
+        sqlx::query("INSERT INTO account (id) SELECT generate_series(0, $1)")
+            .bind(i64::try_from(ACCOUNTS)?)
+            .execute(database.pool())
+            .await?;
+        let topic = TestTopic::on(arena.kafka.brokers(), setup.partitions).await;
+        let (brokers, group) = (arena.kafka.brokers().to_owned(), unique("group"));
+        let partitions = usize::try_from(setup.partitions)?;
+        let (ledger, journal) = (Arc::new(Ledger::new(partitions)), Arc::new(Journal::new(partitions)));
+        let watch = Watch::start(Subject {
+            brokers: brokers.clone(),
+            topic: topic.name().to_owned(),
+            group: group.clone(),
+            database: database.options().application_name("lab-oracle"),
+            ledger: Arc::clone(&ledger),
+            journal: Arc::clone(&journal),
+        });
+        let load =
+            Load::start(&brokers, topic.name(), setup.mix, random, Arc::clone(&ledger), watch.committed());
+        let broken = arena.broken;
+        let processes = AtomicU32::new(0);
+        Ok(Self { database, topic, group, journal, ledger, setup, brokers, broken, load, watch, processes })
+    }
+
+    /// Starts a process on a post.
+    pub fn enlist(&self, post: &Post) -> Member {
+        let mut command = Command::new(std::env::current_exe().expect("a process knows its path"));
+        let database = post.database.clone().unwrap_or_else(|| self.database.url());
+        command.args(["worker", "--database", &database, "--brokers", &self.brokers]);
+        command.args(["--topic", self.topic.name(), "--group", &self.group]);
+        for (name, value) in self.setup.properties.iter().chain(&post.properties) {
+            command.args(["--property", &format!("{name}={value}")]);
+        }
+        if post.is_static {
+            command.args(["--property", &format!("group.instance.id={}", post.name)]);
+        }
+        if let Some(broken) = self.broken {
+            let broken = match broken {
+                Broken::EffectsFirst => "effects-first",
+                Broken::OffsetFirst => "offset-first",
+            };
+            command.args(["--broken", broken]);
+        }
+        if let Some((name, value)) = post.trigger.map(Trigger::variable) {
+            command.env(name, value);
+        }
+        let number = self.processes.fetch_add(1, Ordering::SeqCst);
+        Member::spawn(command, number, &post.name, &self.journal)
+    }
+
+    /// A connection that no worker uses.
+    pub async fn connect(&self) -> Result<PgConnection> {
+        Ok(self.database.options().application_name("lab-oracle").connect().await?)
+    }
+
+    /// The faults are over: stops the load, waits until everything is dealt with, stops the members and
+    /// compares what is there with what was written.
+    pub async fn close(self, members: Vec<Member>) -> Result<Findings> {
+        self.load.stop().await;
+        let ends = self.ledger.ends();
+        let mut committed = self.watch.committed();
+        let drained = timeout(DRAIN_LIMIT, committed.wait_for(|committed| *committed == ends)).await.is_ok();
+        let stuck = (!drained).then(|| describe(&committed.borrow(), &ends, &members));
+        for (partition, end) in (0..).zip(&ends) {
+            let actual = self.topic.end_offset(partition).await;
+            ensure!(actual == *end, "partition {partition} ends at {actual}, the ledger at {end}");
+        }
+        let mut connection = self.database.options().application_name("lab-oracle").connect().await?;
+        let idle_transactions = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND state LIKE 'idle in transaction%'
+               AND state_change < clock_timestamp() - interval '1 second'",
+        )
+        .fetch_one(&mut connection)
+        .await?;
+        for member in members {
+            // A process that cannot drain has been reported as stuck.
+            if self.broken.is_some() || stuck.is_some() {
+                member.kill().await;
+            } else {
+                member.stop().await?;
+            }
+        }
+        let watched = self.watch.stop().await;
+        let book = self.ledger.snapshot();
+        ensure!(book.unwritten == 0, "{} records could not be written", book.unwritten);
+        let verdict = Holdings::read(&mut connection).await?.judge(&book);
+        self.topic.delete().await;
+        let events = u64::try_from(book.events.len())?;
+        Ok(Findings { verdict, watched, stuck, idle_transactions, events })
+    }
+}
+
+fn describe(committed: &[i64], ends: &[i64], members: &[Member]) -> String {
+    let behind = committed.iter().zip(ends).enumerate().filter(|(_, (committed, end))| committed < end);
+    let behind: Vec<_> = behind.map(|(at, (next, end))| format!("{at}: {next} of {end}")).collect();
+    let logs: Vec<_> = members.iter().map(Member::log).collect();
+    format!("still behind: {}\n{}", behind.join(", "), logs.join("\n---\n"))
+}

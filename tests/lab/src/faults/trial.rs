@@ -1,0 +1,147 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::arena::Arena;
+use super::member::Member;
+use super::report::{Count, RowReport};
+use super::row::{Fault, Row, Size};
+use super::stage::{Setup, Stage};
+use crate::sim::random::Random;
+
+/// More than this is a leak: a worker at rest has about 25 MB.
+const RESIDENT_LIMIT_MB: u64 = 300;
+
+/// One row being run: its counters, and what its stages have found so far.
+pub struct Trial {
+    pub arena: Arc<Arena>,
+    pub size: Size,
+    row: Row,
+    report: Mutex<RowReport>,
+    stages: Mutex<u64>,
+}
+
+impl Trial {
+    pub fn new(arena: Arc<Arena>, row: Row, size: Size) -> Self {
+        let counts =
+            row.asks.iter().map(|ask| (ask.fault, Count { asked: ask.at(size), ..Count::default() }));
+        let faults: BTreeMap<_, _> = counts.collect();
+        let report =
+            RowReport { id: row.id.to_owned(), what: row.what.to_owned(), faults, ..RowReport::default() };
+        Self { arena, size, row, report: Mutex::new(report), stages: Mutex::new(0) }
+    }
+
+    /// Whether the oracle has to see more of these. Also false once twice as many were tried as asked: the
+    /// row fails then, and does not go on for ever.
+    pub fn wants(&self, fault: Fault) -> bool {
+        let report = self.report();
+        let count = report.faults.get(&fault).copied().unwrap_or_default();
+        count.observed < count.asked && count.injected < 2 * count.asked + 10
+    }
+
+    /// One was done.
+    pub fn injected(&self, fault: Fault) {
+        self.report().faults.entry(fault).or_default().injected += 1;
+    }
+
+    /// One was seen to have happened.
+    pub fn observed(&self, fault: Fault) {
+        self.report().faults.entry(fault).or_default().observed += 1;
+    }
+
+    /// So many were seen in all.
+    pub fn observed_in_all(&self, fault: Fault, times: u64) {
+        self.report().faults.entry(fault).or_default().observed = times;
+    }
+
+    /// The row fails for this reason, and goes on.
+    pub fn blame(&self, reason: impl Into<String>) {
+        self.report().blame.push(reason.into());
+    }
+
+    /// A source of choices of its own.
+    pub fn random(&self, purpose: u64) -> Random {
+        let row = self.row.id.bytes().fold(0, |sum, byte| sum * 256 + u64::from(byte));
+        Random::new(self.arena.seed ^ (row << 32) ^ purpose)
+    }
+
+    /// A stage of the row's own. Several may be open at a time.
+    pub async fn stage(&self, setup: Setup) -> Result<Stage> {
+        let number = {
+            let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+            *stages += 1;
+            *stages
+        };
+        Stage::open(&self.arena, setup, self.random(u64::MAX - number)).await
+    }
+
+    /// Waits until everything on a stage is dealt with, and adds what is found to the row's report.
+    pub async fn close(&self, stage: Stage, members: Vec<Member>) -> Result<()> {
+        let journal = Arc::clone(&stage.journal);
+        let findings = stage.close(members).await?;
+        let counts = journal.counts();
+        let mut report = self.report();
+        let verdict = findings.verdict;
+        report.events += findings.events;
+        report.deliveries += counts.deliveries;
+        report.duplicates_skipped += counts.duplicates;
+        report.redeliveries += counts.redeliveries;
+        report.takeovers += counts.takeovers;
+        report.lost += verdict.lost;
+        report.applied_twice += verdict.applied_twice;
+        report.out_of_order += verdict.out_of_order;
+        report.dead_and_applied += verdict.dead_and_applied;
+        report.wrongly_dead += verdict.wrongly_dead;
+        report.unbalanced += verdict.unbalanced;
+        report.early_offsets += u64::try_from(findings.watched.early.len())?;
+        report.idle_transactions += u64::try_from(findings.idle_transactions)?;
+        report.resident_mb = report.resident_mb.max(findings.watched.resident_mb);
+        report.recoveries.extend(journal.recoveries());
+        report.blame.extend(verdict.examples);
+        report.blame.extend(findings.watched.early.into_iter().take(3));
+        report.blame.extend(journal.refusals().into_iter().take(3));
+        if findings.watched.samples == 0 {
+            report.blame.push("committed offsets were never compared with the database".to_owned());
+        }
+        if let Some(stuck) = findings.stuck {
+            report.stuck += 1;
+            report.blame.push(stuck);
+        }
+        Ok(())
+    }
+
+    /// The report of the row, which has ended.
+    pub fn finish(&self, took: Duration) -> RowReport {
+        let mut report = self.report().clone();
+        report.seconds = took.as_secs_f64();
+        report.sum_up();
+        let mut reasons = Vec::new();
+        for (fault, count) in &report.faults {
+            if count.observed < count.asked {
+                reasons.push(format!("{fault:?}: {} of {} observed", count.observed, count.asked));
+            }
+        }
+        let expects = self.row.expects;
+        for (wrong, reason) in [
+            (report.deliveries == 0, "nothing was delivered"),
+            (expects.duplicates && report.duplicates_skipped == 0, "no duplicate was delivered"),
+            (expects.takeovers && report.takeovers == 0, "no partition changed hands unasked"),
+            (expects.no_redelivery && report.redeliveries > 0, "records came again after a clean end"),
+            (report.idle_transactions > 0, "transactions were left open"),
+            (report.resident_mb > RESIDENT_LIMIT_MB, "a worker grew without bound"),
+            (report.breaches() > 0, "a promise was broken"),
+        ] {
+            if wrong {
+                reasons.push(reason.to_owned());
+            }
+        }
+        report.blame.splice(0..0, reasons);
+        report
+    }
+
+    fn report(&self) -> MutexGuard<'_, RowReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

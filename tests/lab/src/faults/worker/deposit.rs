@@ -1,0 +1,76 @@
+use handstamp::laboratory::{Point, reached};
+use handstamp::{BoxError, Inbox, Json, Position, idempotent, reject};
+use serde::{Deserialize, Serialize};
+use sqlx::{PgConnection, Postgres};
+
+/// How often a message may fail before it is parked.
+pub const ATTEMPTS: u32 = 3;
+
+/// What a record of the load asks for.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Deposit {
+    pub event: i64,
+    pub account: i64,
+    pub amount: i64,
+    pub trouble: Trouble,
+}
+
+/// What the handler does with it besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// Fails as often as this.
+    Fails(u32),
+    /// Is never good.
+    Rejected,
+}
+
+/// The handler of every row.
+#[idempotent(consumer = "laboratory", key = header("event_id"), attempts = 3)]
+pub async fn deposit(
+    Json(deposit): Json<Deposit>,
+    position: Position,
+    inbox: &mut Inbox<Postgres>,
+) -> Result<(), BoxError> {
+    let attempt = inbox.attempt();
+    deposit.apply(position.partition, position.offset, attempt, inbox).await?;
+    reached(Point::InHandler);
+    match deposit.trouble {
+        Trouble::Rejected => Err(reject("not a deposit").into()),
+        Trouble::Fails(times) if attempt <= times => Err(format!("failure {attempt} of {times}").into()),
+        _ => Ok(()),
+    }
+}
+
+impl Deposit {
+    /// Writes the effects. Nothing in the tables keeps them from being written twice.
+    pub async fn apply(
+        &self,
+        partition: i32,
+        offset: i64,
+        attempt: u32,
+        connection: &mut PgConnection,
+    ) -> sqlx::Result<()> {
+        sqlx::query("UPDATE account SET balance = balance + $1 WHERE id = $2")
+            .bind(self.amount)
+            .bind(self.account)
+            .execute(&mut *connection)
+            .await?;
+        sqlx::query(
+            "INSERT INTO effects (event, account, amount, partition, position, process, attempt)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(self.event)
+        .bind(self.account)
+        .bind(self.amount)
+        .bind(partition)
+        .bind(offset)
+        .bind(i64::from(std::process::id()))
+        .bind(i64::from(attempt))
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
+}
