@@ -2,7 +2,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::time::{sleep, timeout};
+
 use super::ledger::index;
+use super::member::PATIENCE;
 use super::worker::{Ending, Told};
 
 /// What all worker processes of a stage have said, put together.
@@ -33,10 +36,11 @@ struct Reader {
     post: String,
 }
 
-/// A process that something was done to, and the partitions it read then.
+/// Something was done to a process, and these are the partitions it read then.
 #[derive(Debug)]
 struct Struck {
-    process: ProcessNumber,
+    /// `None` if it was done to all of them.
+    process: Option<ProcessNumber>,
     partitions: BTreeSet<i32>,
     at: Instant,
 }
@@ -85,15 +89,19 @@ impl Journal {
         self.pages().processes.values().copied().collect()
     }
 
-    /// Something is done to this process now: how long until its partitions go on?
-    pub fn strike(&self, process: ProcessNumber) {
+    /// Something is done to this process now: how long until others go on with what it reads? Returns that.
+    pub fn strike(&self, process: ProcessNumber) -> BTreeSet<i32> {
+        let partitions = self.held_by(process);
+        self.pages().strike(Some(process), partitions.clone());
+        partitions
+    }
+
+    /// Something is done to what all of them need.
+    pub fn strike_all(&self) {
         let mut pages = self.pages();
-        let read_by_it = |reader: &Option<Reader>| reader.as_ref().is_some_and(|r| r.process == process);
-        let partitions = (0..).zip(&pages.owners).filter(|(_, reader)| read_by_it(reader));
-        let partitions: BTreeSet<i32> = partitions.map(|(partition, _)| partition).collect();
-        if !partitions.is_empty() {
-            pages.struck.push(Struck { process, partitions, at: Instant::now() });
-        }
+        let partitions = (0..).zip(&pages.owners).filter(|(_, reader)| reader.is_some());
+        let partitions = partitions.map(|(partition, _)| partition).collect();
+        pages.strike(None, partitions);
     }
 
     pub fn hear(&self, process: ProcessNumber, post: &str, told: &Told) {
@@ -139,12 +147,45 @@ impl Journal {
         held.map(|(partition, _)| partition).collect()
     }
 
+    /// Waits until other processes read all of these; whether they did before patience ended.
+    pub async fn until_read_elsewhere(&self, process: ProcessNumber, partitions: &BTreeSet<i32>) -> bool {
+        let read = || {
+            let pages = self.pages();
+            let owner = |partition: &i32| pages.owners[index(*partition)].as_ref();
+            partitions
+                .iter()
+                .all(|partition| owner(partition).is_some_and(|reader| reader.process != process))
+        };
+        Self::until(read).await
+    }
+
+    /// Waits until so many more records are dealt with; whether they were before patience ended.
+    pub async fn until_delivered(&self, more: u64) -> bool {
+        let target = self.pages().counts.deliveries + more;
+        Self::until(|| self.pages().counts.deliveries >= target).await
+    }
+
+    async fn until(is: impl Fn() -> bool) -> bool {
+        let waiting = async {
+            while !is() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(PATIENCE, waiting).await.is_ok()
+    }
+
     fn pages(&self) -> MutexGuard<'_, Pages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Pages {
+    fn strike(&mut self, process: Option<ProcessNumber>, partitions: BTreeSet<i32>) {
+        if !partitions.is_empty() {
+            self.struck.push(Struck { process, partitions, at: Instant::now() });
+        }
+    }
+
     fn started(&mut self, process: ProcessNumber, post: &str, partition: i32) {
         self.counts.starts += 1;
         let before = self.owners[index(partition)].replace(Reader { process, post: post.to_owned() });
@@ -175,7 +216,7 @@ impl Pages {
         }
         let recoveries = &mut self.recoveries;
         self.struck.retain(|struck| {
-            let over = struck.process != process && struck.partitions.contains(&partition);
+            let over = struck.process != Some(process) && struck.partitions.contains(&partition);
             if over {
                 recoveries.push(struck.at.elapsed());
             }

@@ -1,8 +1,9 @@
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use handstamp_tests::{ChildProcess, Signal};
 use tokio::process::Command;
 use tokio::sync::watch;
@@ -81,14 +82,18 @@ impl Member {
         !self.journal.held_by(self.number).is_empty()
     }
 
+    /// Something is done to it now; returns what it reads.
+    pub fn strike(&self) -> BTreeSet<i32> {
+        self.journal.strike(self.number)
+    }
+
     pub fn signal(&self, signal: Signal) {
         self.process.signal(signal);
     }
 
     /// Kills it; whether it was reading and died of that.
     pub async fn kill(mut self) -> bool {
-        let reading = self.is_reading();
-        self.journal.strike(self.number);
+        let reading = !self.strike().is_empty();
         self.process.signal(Signal::Kill);
         let status = self.process.wait(PATIENCE).await;
         self.journal.leave(self.number);
@@ -98,7 +103,7 @@ impl Member {
     /// Waits until it has killed itself: the point, or `None` if it does not within `limit` and was killed.
     pub async fn die(mut self, limit: Duration) -> Option<String> {
         let reached = timeout(limit, self.said.wait_for(|said| said.reached.is_some())).await.is_ok();
-        self.journal.strike(self.number);
+        self.strike();
         if !reached {
             self.process.signal(Signal::Kill);
         }
@@ -120,11 +125,6 @@ impl Member {
     /// What it has logged.
     pub fn log(&self) -> String {
         self.process.output()
-    }
-
-    /// An error that says what it has logged.
-    pub fn explain(&self, error: anyhow::Error) -> anyhow::Error {
-        Err::<(), _>(error).with_context(|| format!("{} logged: {}", self.post, self.log())).unwrap_err()
     }
 }
 

@@ -18,6 +18,7 @@
 mod arena;
 mod journal;
 mod ledger;
+mod link;
 mod load;
 mod member;
 mod oracle;

@@ -59,6 +59,34 @@ pub enum Size {
 pub enum Fault {
     /// SIGKILL at any moment.
     Kills,
+    /// SIGKILL at a point between two steps.
+    CrashPointKills,
+    /// Points at which a process was killed often enough.
+    CrashPoints,
+    /// Members that were frozen until the group had gone on without them, and then went on themselves.
+    Zombies,
+    /// Members that the group gave up because they did not poll.
+    Evictions,
+    /// SIGTERM under load.
+    CleanStops,
+    /// Members that joined or left.
+    MembershipChanges,
+    /// Immediate stops of PostgreSQL.
+    DatabaseCrashes,
+    /// SIGKILL of a PostgreSQL backend, which takes all others with it.
+    BackendKills,
+    /// `pg_terminate_backend` in the middle of a transaction.
+    BackendTerminations,
+    /// COMMITs that were done and not answered.
+    CommitsDoneUnheard,
+    /// COMMITs that were sent and not done.
+    CommitsUndone,
+    /// Links to PostgreSQL that were open and silent.
+    SilentLinks,
+    /// SIGKILL of the broker.
+    BrokerRestarts,
+    /// SIGSTOP of the broker for longer than a session.
+    BrokerFreezes,
 }
 
 impl Ask {

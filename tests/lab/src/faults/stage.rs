@@ -50,6 +50,12 @@ impl Setup {
         self
     }
 
+    /// With the session that the broker sets: the new group protocol has it so.
+    pub fn without_session(mut self) -> Self {
+        self.properties.retain(|(name, _)| !matches!(*name, "session.timeout.ms" | "heartbeat.interval.ms"));
+        self
+    }
+
     /// With one more property.
     pub fn property(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.properties.push((name, value.into()));
@@ -83,7 +89,6 @@ pub struct Post {
     is_static: bool,
     trigger: Option<Trigger>,
     database: Option<String>,
-    properties: Vec<(&'static str, String)>,
 }
 
 impl Post {
@@ -105,12 +110,6 @@ impl Post {
     /// Whose processes reach the database by another way.
     pub fn by_way_of(self, database: String) -> Self {
         Self { database: Some(database), ..self }
-    }
-
-    /// With a property of librdkafka of its own.
-    pub fn property(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.properties.push((name, value.into()));
-        self
     }
 }
 
@@ -168,7 +167,7 @@ impl Stage {
         let database = post.database.clone().unwrap_or_else(|| self.database.url());
         command.args(["worker", "--database", &database, "--brokers", &self.brokers]);
         command.args(["--topic", self.topic.name(), "--group", &self.group]);
-        for (name, value) in self.setup.properties.iter().chain(&post.properties) {
+        for (name, value) in &self.setup.properties {
             command.args(["--property", &format!("{name}={value}")]);
         }
         if post.is_static {

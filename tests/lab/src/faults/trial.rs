@@ -17,7 +17,6 @@ const RESIDENT_LIMIT_MB: u64 = 300;
 /// One row being run: its counters, and what its stages have found so far.
 pub struct Trial {
     pub arena: Arc<Arena>,
-    pub size: Size,
     row: Row,
     report: Mutex<RowReport>,
     stages: Mutex<u64>,
@@ -30,7 +29,7 @@ impl Trial {
         let faults: BTreeMap<_, _> = counts.collect();
         let report =
             RowReport { id: row.id.to_owned(), what: row.what.to_owned(), faults, ..RowReport::default() };
-        Self { arena, size, row, report: Mutex::new(report), stages: Mutex::new(0) }
+        Self { arena, row, report: Mutex::new(report), stages: Mutex::new(0) }
     }
 
     /// Whether the oracle has to see more of these. Also false once twice as many were tried as asked: the
@@ -39,6 +38,11 @@ impl Trial {
         let report = self.report();
         let count = report.faults.get(&fault).copied().unwrap_or_default();
         count.observed < count.asked && count.injected < 2 * count.asked + 10
+    }
+
+    /// How many the oracle has to see.
+    pub fn asked(&self, fault: Fault) -> u64 {
+        self.report().faults.get(&fault).map_or(0, |count| count.asked)
     }
 
     /// One was done.

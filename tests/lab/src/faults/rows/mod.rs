@@ -1,7 +1,29 @@
 //! The rows, in the order in which they run.
 
+mod broker;
+mod crash_points;
+mod database;
+mod evictions;
+mod freezes;
 mod kills;
+mod rebalances;
+mod silence;
+mod stops;
+mod terminations;
+mod unheard_commits;
 
 use super::row::Row;
 
-pub const ALL: &[Row] = &[kills::ROW];
+pub const ALL: &[Row] = &[
+    kills::ROW,
+    crash_points::ROW,
+    freezes::ROW,
+    evictions::ROW,
+    rebalances::ROW,
+    stops::ROW,
+    database::ROW,
+    terminations::ROW,
+    unheard_commits::ROW,
+    silence::ROW,
+    broker::ROW,
+];

@@ -28,7 +28,7 @@ pub enum Trouble {
 }
 
 /// The handler of every row.
-#[idempotent(consumer = "laboratory", key = header("event_id"), attempts = 3)]
+#[idempotent(consumer = "laboratory", key = header("event_id"), attempts = 3, timeout = "10 s")]
 pub async fn deposit(
     Json(deposit): Json<Deposit>,
     position: Position,
