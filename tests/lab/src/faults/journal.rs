@@ -25,6 +25,8 @@ struct Pages {
     recoveries: Vec<Duration>,
     refusals: Vec<String>,
     processes: BTreeMap<ProcessNumber, u32>,
+    /// Told to stop: what they read is given up in good order.
+    leaving: BTreeSet<ProcessNumber>,
 }
 
 /// A process among all of a stage, in the order of starting.
@@ -50,6 +52,8 @@ struct Struck {
 pub struct Counts {
     /// Records that were dealt with, each as often as it was.
     pub deliveries: u64,
+    /// Those of them whose handler ran.
+    pub applied: u64,
     /// Those of them that the inbox knew already.
     pub duplicates: u64,
     /// Records that were dealt with, though a process had said so before.
@@ -82,6 +86,11 @@ impl Journal {
     /// A process has ended.
     pub fn leave(&self, process: ProcessNumber) {
         self.pages().processes.remove(&process);
+    }
+
+    /// A process is told to stop.
+    pub fn ask_to_leave(&self, process: ProcessNumber) {
+        self.pages().leaving.insert(process);
     }
 
     /// The ids of the processes that run.
@@ -159,10 +168,10 @@ impl Journal {
         Self::until(read).await
     }
 
-    /// Waits until so many more records are dealt with; whether they were before patience ended.
-    pub async fn until_delivered(&self, more: u64) -> bool {
-        let target = self.pages().counts.deliveries + more;
-        Self::until(|| self.pages().counts.deliveries >= target).await
+    /// Waits until so many more records are applied; whether they were before patience ended.
+    pub async fn until_applied(&self, more: u64) -> bool {
+        let target = self.pages().counts.applied + more;
+        Self::until(|| self.pages().counts.applied >= target).await
     }
 
     async fn until(is: impl Fn() -> bool) -> bool {
@@ -189,15 +198,17 @@ impl Pages {
     fn started(&mut self, process: ProcessNumber, post: &str, partition: i32) {
         self.counts.starts += 1;
         let before = self.owners[index(partition)].replace(Reader { process, post: post.to_owned() });
-        if before.is_some_and(|reader| reader.post != post) {
+        if before.is_some_and(|reader| reader.post != post && !self.leaving.contains(&reader.process)) {
             self.counts.takeovers += 1;
         }
     }
 
     fn done(&mut self, process: ProcessNumber, partition: i32, offset: i64, ending: Ending) {
         self.counts.deliveries += 1;
-        if ending == Ending::Known {
-            self.counts.duplicates += 1;
+        match ending {
+            Ending::Applied => self.counts.applied += 1,
+            Ending::Known => self.counts.duplicates += 1,
+            Ending::Parked | Ending::Skipped => {}
         }
         let dealt = &mut self.dealt[index(partition)];
         let offset_index = usize::try_from(offset).expect("offsets are not negative");

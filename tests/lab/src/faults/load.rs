@@ -153,7 +153,7 @@ impl Writer {
         let Mix { flaky, poison, tombstones, .. } = self.mix;
         let drawn = self.random.below(1_000);
         if drawn < flaky {
-            return Fate::flaky(if drawn % 2 == 0 { 1 } else { 2 });
+            return Fate::flaky(if drawn.is_multiple_of(2) { 1 } else { 2 });
         }
         if drawn < flaky + poison {
             let trouble = if self.random.chance(500) { Trouble::Rejected } else { Trouble::Fails(u32::MAX) };

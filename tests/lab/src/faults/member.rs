@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,7 @@ pub struct Member {
     post: String,
     said: watch::Receiver<Said>,
     journal: Arc<Journal>,
+    log: PathBuf,
 }
 
 /// What one process has said so far.
@@ -41,7 +44,13 @@ pub struct Said {
 }
 
 impl Member {
-    pub fn spawn(command: Command, number: ProcessNumber, post: &str, journal: &Arc<Journal>) -> Self {
+    pub fn spawn(
+        command: Command,
+        number: ProcessNumber,
+        post: &str,
+        journal: &Arc<Journal>,
+        logs: &Path,
+    ) -> Self {
         let (saying, said) = watch::channel(Said::default());
         let (heard, name) = (Arc::clone(journal), post.to_owned());
         let process = ChildProcess::spawn_heard(command, move |line| {
@@ -50,16 +59,17 @@ impl Member {
             heard.hear(number, &name, &told);
             saying.send_modify(|said| said.note(told));
         });
+        let log = logs.join(format!("{number}-{post}.log"));
         journal.enter(number, process.id());
-        Self { process, number, post: post.to_owned(), said, journal: Arc::clone(journal) }
+        Self { process, number, post: post.to_owned(), said, journal: Arc::clone(journal), log }
     }
 
     /// Waits until it has said what is wanted.
     pub async fn until(&mut self, what: &str, wanted: impl FnMut(&Said) -> bool) -> Result<()> {
         match timeout(PATIENCE, self.said.wait_for(wanted)).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) => bail!("{} ended before {what}: {}", self.post, self.process.output()),
-            Err(_) => bail!("{} is still not {what}: {}", self.post, self.process.output()),
+            Ok(Err(_)) => bail!("{} ended before {what}", self.post),
+            Err(_) => bail!("{} is still not {what}", self.post),
         }
     }
 
@@ -115,16 +125,20 @@ impl Member {
     /// Tells it to stop, and returns how long it took.
     pub async fn stop(mut self) -> Result<Duration> {
         let asked = Instant::now();
+        self.journal.ask_to_leave(self.number);
         self.process.signal(Signal::Terminate);
         let status = self.process.wait(STOP_LIMIT).await;
         self.journal.leave(self.number);
-        ensure!(status.success(), "{} ended with {status}: {}", self.post, self.process.output());
+        ensure!(status.success(), "{} ended with {status}", self.post);
         Ok(asked.elapsed())
     }
+}
 
-    /// What it has logged.
-    pub fn log(&self) -> String {
-        self.process.output()
+impl Drop for Member {
+    fn drop(&mut self) {
+        if let Err(error) = fs::write(&self.log, self.process.output()) {
+            eprintln!("cannot keep {}: {error}", self.log.display());
+        }
     }
 }
 

@@ -63,6 +63,9 @@ pub struct Arguments {
     /// Run finished rows again.
     #[arg(long)]
     fresh: bool,
+    /// Keep the logs of workers of rows that pass, too.
+    #[arg(long)]
+    keep_logs: bool,
     /// Of what is drawn by lot. Processes and servers have a will of their own: the same seed does not give
     /// the same run.
     #[arg(long, default_value_t = 1)]
@@ -103,9 +106,9 @@ async fn run_rows(arguments: &Arguments) -> Result<Summary> {
         } else {
             let arena = match &arena {
                 Some(arena) => Arc::clone(arena),
-                None => {
-                    Arc::clone(arena.insert(Arc::new(Arena::open(arguments.seed, arguments.broken).await)))
-                }
+                None => Arc::clone(
+                    arena.insert(Arc::new(Arena::open(arguments, path.with_extension("logs")).await)),
+                ),
             };
             let report = run_row(arena, *row, arguments.size).await;
             results.keep(report.clone())?;

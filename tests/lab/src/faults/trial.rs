@@ -1,4 +1,6 @@
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ const RESIDENT_LIMIT_MB: u64 = 300;
 pub struct Trial {
     pub arena: Arc<Arena>,
     row: Row,
+    logs: PathBuf,
     report: Mutex<RowReport>,
     stages: Mutex<u64>,
 }
@@ -29,7 +32,10 @@ impl Trial {
         let faults: BTreeMap<_, _> = counts.collect();
         let report =
             RowReport { id: row.id.to_owned(), what: row.what.to_owned(), faults, ..RowReport::default() };
-        Self { arena, row, report: Mutex::new(report), stages: Mutex::new(0) }
+        let logs = arena.logs.join(row.id);
+        // Of an earlier run.
+        let _none = fs::remove_dir_all(&logs);
+        Self { arena, row, logs, report: Mutex::new(report), stages: Mutex::new(0) }
     }
 
     /// Whether the oracle has to see more of these. Also false once twice as many were tried as asked: the
@@ -78,7 +84,8 @@ impl Trial {
             *stages += 1;
             *stages
         };
-        Stage::open(&self.arena, setup, self.random(u64::MAX - number)).await
+        let logs = self.logs.join(number.to_string());
+        Stage::open(&self.arena, setup, self.random(u64::MAX - number), logs).await
     }
 
     /// Waits until everything on a stage is dealt with, and adds what is found to the row's report.
@@ -103,6 +110,7 @@ impl Trial {
         report.idle_transactions += u64::try_from(findings.idle_transactions)?;
         report.resident_mb = report.resident_mb.max(findings.watched.resident_mb);
         report.recoveries.extend(journal.recoveries());
+        report.blame.extend(findings.unclean);
         report.blame.extend(verdict.examples);
         report.blame.extend(findings.watched.early.into_iter().take(3));
         report.blame.extend(journal.refusals().into_iter().take(3));
@@ -142,6 +150,11 @@ impl Trial {
             }
         }
         report.blame.splice(0..0, reasons);
+        if report.failed() {
+            report.blame.push(format!("the logs of its workers: {}", self.logs.display()));
+        } else if !self.arena.keep_logs {
+            let _stays = fs::remove_dir_all(&self.logs);
+        }
         report
     }
 

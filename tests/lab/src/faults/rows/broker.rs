@@ -35,25 +35,25 @@ async fn run(trial: Arc<Trial>) -> Result<()> {
             break;
         }
         let fault = random.pick(&wanted);
-        ensure!(stage.journal.until_delivered(20).await, "nothing is applied any more");
+        ensure!(stage.journal.until_applied(20).await, "nothing is applied any more");
         trial.injected(fault);
         let silent = if fault == Fault::BrokerRestarts {
             kafka.kill().await;
-            stage.journal.strike_all();
             let silent = !answers(kafka.brokers()).await;
             // Now and then longer than a session.
             sleep(Duration::from_millis(if random.chance(200) { SESSION * 2 } else { 0 })).await;
             kafka.start().await;
+            stage.journal.strike_all();
             silent
         } else {
             kafka.pause().await;
-            stage.journal.strike_all();
             let silent = !answers(kafka.brokers()).await;
             sleep(Duration::from_millis(random.between(SESSION, SESSION * 3))).await;
             kafka.resume().await;
+            stage.journal.strike_all();
             silent
         };
-        if silent && stage.journal.until_delivered(1).await {
+        if silent && stage.journal.until_applied(1).await {
             trial.observed(fault);
         }
     }

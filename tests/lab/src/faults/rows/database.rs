@@ -29,17 +29,16 @@ async fn run(trial: Arc<Trial>) -> Result<()> {
             break;
         }
         let fault = random.pick(&wanted);
-        ensure!(stage.journal.until_delivered(20).await, "nothing is applied any more");
+        ensure!(stage.journal.until_applied(20).await, "nothing is applied any more");
         sleep(Duration::from_millis(random.below(300))).await;
         let before = stage.connect().await?;
         trial.injected(fault);
-        match fault {
-            Fault::BackendKills => kill_a_backend(&stage).await?,
-            _ => {
-                trial.arena.postgres.stop().await;
-                stage.journal.strike_all();
-                trial.arena.postgres.start().await;
-            }
+        if fault == Fault::BackendKills {
+            kill_a_backend(&stage).await?;
+        } else {
+            trial.arena.postgres.stop().await;
+            stage.journal.strike_all();
+            trial.arena.postgres.start().await;
         }
         if crashed(&stage, before).await? {
             trial.observed(fault);

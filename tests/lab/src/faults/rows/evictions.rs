@@ -19,7 +19,7 @@ pub const ROW: Row = Row {
     run: |trial| Box::pin(run(trial)),
 };
 
-const MAX_POLL: Duration = Duration::from_millis(2_000);
+const MAX_POLL: Duration = Duration::from_secs(2);
 const STALL: Duration = Duration::from_millis(4_500);
 
 /// Members whose poll thread sleeps while their handlers, their heartbeats and all else go on.

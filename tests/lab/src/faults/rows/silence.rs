@@ -47,7 +47,7 @@ async fn silence(trial: &Trial, mut member: Member, link: Link, purpose: u64) ->
         let watching = async {
             tokio::time::sleep(SETTLED).await;
             let before = member.said().done;
-            tokio::time::sleep(span - SETTLED * 2).await;
+            tokio::time::sleep(span.saturating_sub(SETTLED * 2)).await;
             member.said().done == before
         };
         let ((), silent) = tokio::join!(link.be_silent(span, old), watching);

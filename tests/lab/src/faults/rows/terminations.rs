@@ -20,7 +20,7 @@ pub const ROW: Row = Row {
 async fn run(trial: Arc<Trial>) -> Result<()> {
     let stage = trial.stage(Setup::default().rate(500)).await?;
     let members: Vec<_> = ["0", "1", "2"].map(|name| stage.enlist(&Post::fixed(name))).into();
-    stage.journal.until_delivered(1).await;
+    stage.journal.until_applied(1).await;
     let mut random = trial.random(0);
     let mut connection = stage.connect().await?;
     while trial.wants(Fault::BackendTerminations) {

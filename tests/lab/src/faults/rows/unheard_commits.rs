@@ -24,7 +24,10 @@ async fn run(trial: Arc<Trial>) -> Result<()> {
     for name in ["0", "1", "2"] {
         let link = Link::to(&stage.database.options()).await?;
         let post = Post::fixed(name).by_way_of(link.url(stage.database.options()));
-        members.push(stage.enlist(&post));
+        let mut member = stage.enlist(&post);
+        // A worker that cannot register does not start.
+        member.until_done(1).await?;
+        members.push(member);
         links.push(link);
     }
     join_all((0..).zip(&links).map(|(purpose, link)| cut(&trial, &stage, link, purpose))).await;
