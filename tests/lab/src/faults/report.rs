@@ -18,6 +18,7 @@ pub struct RowReport {
     pub redeliveries: u64,
     pub takeovers: u64,
     pub lost: u64,
+    pub unparked: u64,
     pub applied_twice: u64,
     pub out_of_order: u64,
     pub dead_and_applied: u64,
@@ -71,6 +72,7 @@ impl RowReport {
     /// How often a promise was broken.
     pub fn breaches(&self) -> u64 {
         self.lost
+            + self.unparked
             + self.applied_twice
             + self.out_of_order
             + self.dead_and_applied

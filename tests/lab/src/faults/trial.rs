@@ -101,6 +101,7 @@ impl Trial {
         report.redeliveries += counts.redeliveries;
         report.takeovers += counts.takeovers;
         report.lost += verdict.lost;
+        report.unparked += verdict.unparked;
         report.applied_twice += verdict.applied_twice;
         report.out_of_order += verdict.out_of_order;
         report.dead_and_applied += verdict.dead_and_applied;

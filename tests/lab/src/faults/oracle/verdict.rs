@@ -27,8 +27,10 @@ pub struct Effect {
 /// How often each promise was broken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Events without their effect, records without their dead letter.
+    /// Events without their effect.
     pub lost: u64,
+    /// Records without the dead letter that they should have.
+    pub unparked: u64,
     /// Effects that an event has too many.
     pub applied_twice: u64,
     /// Effects whose record stands before one that was applied earlier, in the same partition.
@@ -108,17 +110,20 @@ impl Holdings {
                 let is_applied = applied.contains_key(&event);
                 let dead = letters.get(&(partition, offset)).copied().unwrap_or(0);
                 let fate = book.events[*number].fate;
-                let lost = match fate {
-                    Fate::Applied(_) => !is_applied && missing.insert(event),
-                    Fate::Parked(_) => dead == 0,
-                    Fate::Skipped => false,
-                };
+                let lost = matches!(fate, Fate::Applied(_)) && !is_applied && missing.insert(event);
+                let unparked = matches!(fate, Fate::Parked(_)) && dead == 0;
                 let wrongly_dead = dead > u64::from(matches!(fate, Fate::Parked(_)));
                 let both = dead > 0 && is_applied;
                 verdict.lost += u64::from(lost);
+                verdict.unparked += u64::from(unparked);
                 verdict.wrongly_dead += u64::from(wrongly_dead);
                 verdict.dead_and_applied += u64::from(both);
-                for (is, what) in [(lost, "lost"), (wrongly_dead, "dead"), (both, "dead and applied")] {
+                for (is, what) in [
+                    (lost, "lost"),
+                    (unparked, "not parked"),
+                    (wrongly_dead, "dead"),
+                    (both, "dead and applied"),
+                ] {
                     if is {
                         verdict
                             .example(|| format!("{what}: event {event} at {partition}@{offset}, {fate:?}"));
@@ -187,8 +192,9 @@ mod tests {
     }
 
     #[test]
-    fn a_poison_record_without_letter_is_lost() {
-        assert_eq!(judged(|holdings| holdings.letters.clear()), Verdict { lost: 1, ..Verdict::default() });
+    fn a_poison_record_without_letter_is_missed() {
+        let verdict = judged(|holdings| holdings.letters.clear());
+        assert_eq!(verdict, Verdict { unparked: 1, ..Verdict::default() });
     }
 
     #[test]
