@@ -1,9 +1,10 @@
 //! The laboratory: experiments that try to break the promise.
 
+mod faults;
 mod guard;
 mod mutants;
+mod published;
 mod seeds;
-mod faults;
 mod sim;
 mod simulate;
 
@@ -30,6 +31,8 @@ enum Experiment {
     /// A process for the fault laboratory to break.
     #[command(hide = true)]
     Worker(faults::WorkerArguments),
+    #[command(flatten)]
+    Published(published::Experiment),
 }
 
 fn main() -> ExitCode {
@@ -38,5 +41,6 @@ fn main() -> ExitCode {
         Experiment::Mutants(arguments) => mutants::run(&arguments),
         Experiment::Faults(arguments) => faults::run(&arguments),
         Experiment::Worker(arguments) => faults::work(&arguments),
+        Experiment::Published(experiment) => published::run(&experiment),
     }
 }

@@ -1,0 +1,79 @@
+use serde_json::{Map, Value, json};
+
+use super::super::chart::{Chart, Group, Panel};
+use super::super::output::Table;
+use super::ids::Ids;
+
+/// Bytes per id, in the order of [`Ids::ALL`].
+pub struct Report {
+    rows: u64,
+    pub plain: Vec<f64>,
+    pub handstamp: Vec<f64>,
+}
+
+impl Report {
+    pub fn of(rows: u64) -> Self {
+        Self { rows, plain: Vec::new(), handstamp: Vec::new() }
+    }
+
+    pub fn json(&self) -> Value {
+        let mut bytes = Map::new();
+        for (ids, plain, _) in self.lines() {
+            bytes.insert(ids.name().to_owned(), rounded(plain));
+        }
+        for (ids, _, handstamp) in self.lines() {
+            bytes.insert(format!("handstamp_{}", ids.name()), rounded(handstamp));
+        }
+        let published = Ids::ALL.map(|ids| (ids.name().to_owned(), ids.published().into()));
+        let published: Map<_, Value> = published.into_iter().collect();
+        json!({
+            "experiment": "storage",
+            "rows": self.rows,
+            "bytes_per_id": bytes,
+            "published_bytes_per_id": published,
+        })
+    }
+
+    pub fn table(&self) -> Table {
+        let mut table =
+            Table::with_head(["ids", "plain table", "published", "handstamp", "of the plain table"]);
+        for (ids, plain, handstamp) in self.lines() {
+            table.add([
+                ids.name().to_owned(),
+                format!("{plain:.1}"),
+                format!("{:.1}", ids.published()),
+                format!("{handstamp:.1}"),
+                format!("{:.0} %", handstamp / plain * 100.0),
+            ]);
+        }
+        table
+    }
+
+    pub fn chart(&self) -> Chart {
+        let mut groups = Vec::new();
+        for (ids, plain, handstamp) in self.lines() {
+            let bar = |table: &str, published, here| Group {
+                label: vec![ids.name().replace('_', " "), table.to_owned()],
+                published,
+                here: vec![here],
+            };
+            groups.push(bar("plain table", Some(ids.published()), plain));
+            groups.push(bar("handstamp", None, handstamp));
+        }
+        Chart {
+            title: "What a remembered id costs in PostgreSQL".to_owned(),
+            subtitle: format!("table and index after VACUUM, {} rows", self.rows),
+            here: "measured here".to_owned(),
+            panels: vec![Panel { title: "bytes per id".to_owned(), groups }],
+        }
+    }
+
+    fn lines(&self) -> impl Iterator<Item = (Ids, f64, f64)> {
+        let measured = self.plain.iter().zip(&self.handstamp);
+        Ids::ALL.into_iter().zip(measured).map(|(ids, (plain, handstamp))| (ids, *plain, *handstamp))
+    }
+}
+
+fn rounded(bytes: f64) -> Value {
+    ((bytes * 10.0).round() / 10.0).into()
+}
