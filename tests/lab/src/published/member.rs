@@ -53,6 +53,11 @@ impl Member {
         self.process.output().lines().any(|line| line == WORKING)
     }
 
+    /// What it has printed.
+    pub fn said(&self) -> String {
+        format!("it said:\n{}", self.process.output())
+    }
+
     /// How often its client was told that it polled too late.
     pub fn evictions(&self) -> u64 {
         self.process.output().lines().filter(|line| EVICTED.iter().any(|word| line.contains(word))).count()

@@ -50,7 +50,7 @@ impl Table {
     }
 
     pub fn add<const N: usize>(&mut self, row: [String; N]) {
-        self.0.push(row.to_vec());
+        self.0.push(row.into());
     }
 }
 

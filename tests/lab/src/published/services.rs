@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Returns once DATABASE_URL and KAFKA_BROKERS are set: if they are not, this process goes on as a child of
+/// Returns once `DATABASE_URL` and `KAFKA_BROKERS` are set: if they are not, this process goes on as a child of
 /// `tests/services run`, which starts the services, sets both, and stops what it started.
 pub fn require() -> Result<()> {
     let given = |name| env::var(name).is_ok_and(|value| !value.is_empty());

@@ -131,9 +131,13 @@ fn text(
     Ok(())
 }
 
-/// With separated thousands, and a decimal where it matters.
-fn number(value: f64) -> String {
-    let text = if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") };
+/// With separated thousands, and decimals where they matter.
+pub fn number(value: f64) -> String {
+    let text = match value {
+        whole if whole.fract() == 0.0 => format!("{whole:.0}"),
+        small if small < 10.0 => format!("{small:.2}"),
+        _ => format!("{value:.1}"),
+    };
     let (whole, fraction) = text.split_once('.').map_or((&*text, None), |(whole, rest)| (whole, Some(rest)));
     let mut grouped = String::new();
     for (index, digit) in whole.chars().enumerate() {

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
+pub use draw::number;
+
 /// Panels beside each other, each with its own axis.
 pub struct Chart {
     pub title: String,
@@ -35,4 +37,9 @@ impl Chart {
     pub fn write(&self, path: &Path) -> Result<()> {
         draw::write(self, path)
     }
+}
+
+/// What bars are whose runs are shown as dots.
+pub fn median_of(runs: usize) -> String {
+    if runs == 1 { "measured here, once".to_owned() } else { format!("measured here, median of {runs} runs") }
 }

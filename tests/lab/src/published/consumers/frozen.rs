@@ -1,17 +1,18 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use handstamp::laboratory::{self, Point};
 use handstamp::{EventId, Json, Kafka, Notice, State, Worker, idempotent};
+use log::{LevelFilter, Log, Metadata};
 use shipped::{Deposit, Work};
 use sqlx::PgConnection;
 use tracing_subscriber::EnvFilter;
 
 use super::Task;
 
-static FROZEN_UNTIL: Mutex<Option<Instant>> = Mutex::new(None);
+static FROZEN_FOR: Mutex<Option<Duration>> = Mutex::new(None);
 
 #[idempotent(consumer = "wallet-credits", key = header("event_id"))]
 async fn credit(
@@ -26,12 +27,14 @@ async fn credit(
 /// handstamp with a thread that polls no more while a handler stalls. As it ships that thread waits for no
 /// handler, so that only a process that gets no time at all is evicted.
 pub async fn run(task: Task) -> Result<()> {
-    // librdkafka's log tells of every eviction; the worker's own is limited to one in a while.
+    // It tells of every eviction; the worker's own log of one in a while.
+    log::set_logger(&Listening).map_err(|error| anyhow!("{error}"))?;
+    log::set_max_level(LevelFilter::Warn);
     let filter = EnvFilter::new("info,handstamp::librdkafka=debug");
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
     laboratory::on_reach(|point| {
         if point == Point::AfterPoll {
-            thaw();
+            stand_still();
         }
     });
     let Task { source, pool, work, tally } = task;
@@ -54,14 +57,28 @@ pub async fn run(task: Task) -> Result<()> {
     Ok(())
 }
 
-/// From the next records on, the poll thread stands still.
+/// The poll thread stands still as soon as it gets more records.
 pub fn freeze(long: Duration) {
-    *FROZEN_UNTIL.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + long);
+    *FROZEN_FOR.lock().unwrap_or_else(PoisonError::into_inner) = Some(long);
 }
 
-fn thaw() {
-    let frozen = FROZEN_UNTIL.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(until) = frozen {
-        thread::sleep(until.saturating_duration_since(Instant::now()));
+fn stand_still() {
+    let long = FROZEN_FOR.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(long) = long {
+        thread::sleep(long);
     }
+}
+
+/// Evictions are warnings in librdkafka's log, which the client passes on if somebody listens to `log`. What it
+/// passes on is in `tracing`.
+struct Listening;
+
+impl Log for Listening {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, _: &log::Record<'_>) {}
+
+    fn flush(&self) {}
 }

@@ -1,4 +1,8 @@
 //! R32: one consumer, killed and restarted at once, again and again.
+//!
+//! A kill follows 1 to 8 seconds after the consumer has gone to work. Counted from the kill before it instead,
+//! more than half would hit a process that still waits for the session of its predecessor to end: they show
+//! nothing, and the duplicates that were published, 182 a kill, could not have come about.
 
 mod report;
 mod schedule;
@@ -9,7 +13,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 
 use self::report::{Published, Summary, failing};
 use self::trial::Plan;
@@ -41,7 +45,7 @@ pub struct Arguments {
     runs: u64,
     #[arg(long, default_value_t = 10_000)]
     messages: u64,
-    /// Hard kills in each run, 1 to 8 seconds apart.
+    /// Hard kills in each run, each 1 to 8 seconds after the consumer went to work.
     #[arg(long, default_value_t = 20)]
     kills: usize,
     /// Decides when the consumers die, in all variants alike.
@@ -60,11 +64,19 @@ pub async fn run(arguments: &Arguments) -> Result<Vec<String>> {
     let record = Record::open(arguments.record.as_deref())?;
     let progress = Progress::default();
     let chosen = VARIANTS.iter().filter(|variant| ["all", variant.name].contains(&&*arguments.variant));
-    let summaries =
-        try_join_all(chosen.map(|variant| run_variant(variant, arguments, &record, &progress))).await?;
+    let outcomes = join_all(chosen.map(|variant| run_variant(variant, arguments, &record, &progress))).await;
+    let mut failings = Vec::new();
+    let mut summaries = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Ok(summary) => summaries.push(summary),
+            Err(error) => failings.push(format!("{error:#}")),
+        }
+    }
     arguments.output.draw("kill", &report::chart(&summaries))?;
     arguments.output.print(&summaries, &report::table(&summaries))?;
-    Ok(summaries.iter().flat_map(|summary| failing(summary, arguments.kills as u64)).collect())
+    failings.extend(summaries.iter().flat_map(|summary| failing(summary, arguments.kills as u64)));
+    Ok(failings)
 }
 
 async fn run_variant(

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::super::chart::{Chart, Group, Panel};
+use super::super::chart::{Chart, Group, Panel, median_of};
 use super::super::output::Table;
 use super::super::statistics::median;
 use super::trial::Trial;
@@ -20,7 +20,6 @@ pub struct Summary {
     runs: usize,
     /// In all runs together.
     kills: u64,
-    kills_at_work: u64,
     /// Medians of the runs.
     duplicates: u64,
     lost: u64,
@@ -43,7 +42,6 @@ impl Summary {
             variant,
             runs: trials.len(),
             kills: sum(|trial| trial.kills),
-            kills_at_work: sum(|trial| trial.kills_at_work),
             duplicates: middle(|trial| trial.counts.duplicates),
             lost: middle(|trial| trial.counts.lost),
             messages_per_second: median(trials.iter().map(rate)),
@@ -59,7 +57,7 @@ impl Summary {
 pub fn failing(summary: &Summary, asked: u64) -> Vec<String> {
     let variant = summary.variant;
     let mut failings = Vec::new();
-    for Trial { run, kills, kills_at_work, counts, .. } in &summary.trials {
+    for Trial { run, kills, counts, .. } in &summary.trials {
         if variant == "c" && (counts.duplicates, counts.lost) != (0, 0) {
             failings.push(format!(
                 "{variant}, run {run}: {} applied twice, {} lost",
@@ -71,11 +69,6 @@ pub fn failing(summary: &Summary, asked: u64) -> Vec<String> {
         }
         if *kills < asked {
             failings.push(format!("{variant}, run {run}: all was done after {kills} kills of {asked}"));
-        }
-        if kills_at_work * 4 < asked {
-            failings.push(format!(
-                "{variant}, run {run}: only {kills_at_work} kills of {kills} hit a consumer at work"
-            ));
         }
     }
     failings
@@ -89,7 +82,6 @@ pub fn table(summaries: &[Summary]) -> Table {
         "lost",
         "published",
         "kills",
-        "at work",
         "every run (duplicates/lost)",
     ]);
     for summary in summaries {
@@ -105,7 +97,6 @@ pub fn table(summaries: &[Summary]) -> Table {
             summary.lost.to_string(),
             summary.published.lost.to_string(),
             summary.kills.to_string(),
-            summary.kills_at_work.to_string(),
             runs.join(" "),
         ]);
     }
@@ -126,8 +117,9 @@ pub fn chart(summaries: &[Summary]) -> Chart {
     };
     Chart {
         title: "A consumer that is killed 20 times while it credits 10,000 deposits".to_owned(),
-        subtitle: "session.timeout.ms = 6 s, the handler sleeps 10 ms, kills 1 to 8 s apart".to_owned(),
-        here: format!("median of {runs} runs here"),
+        subtitle: "session.timeout.ms = 6 s, the handler sleeps 10 ms, each lives 1 to 8 s at work"
+            .to_owned(),
+        here: median_of(runs),
         panels: vec![
             Panel {
                 title: "credited twice".to_owned(),

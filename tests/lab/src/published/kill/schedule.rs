@@ -7,7 +7,7 @@ use crate::sim::random::Random;
 const LEAST: u64 = 1_000;
 const MOST: u64 = 8_000;
 
-/// The pauses between hard kills, in each run the same for all variants.
+/// How long each consumer works before it is killed, in each run the same for all variants.
 pub fn pauses(seed: u64, run: u64, kills: usize) -> Vec<Duration> {
     let mut random = Random::new(seed.wrapping_add(run));
     (0..kills).map(|_| Duration::from_millis(random.between(LEAST, MOST))).collect()

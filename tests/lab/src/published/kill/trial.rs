@@ -17,7 +17,7 @@ use super::super::member::Launch;
 pub struct Plan {
     pub consumer: Consumer,
     pub messages: u64,
-    /// How long each process lives.
+    /// How long each process works before it dies.
     pub pauses: Vec<Duration>,
 }
 
@@ -25,17 +25,15 @@ pub struct Plan {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Trial {
     pub run: u64,
-    /// Consumers that died of SIGKILL.
+    /// Consumers at work that died of SIGKILL.
     pub kills: u64,
-    /// Of those, the ones that had finished a message.
-    pub kills_at_work: u64,
     #[serde(flatten)]
     pub counts: Counts,
     pub seconds: f64,
 }
 
 /// How long a consumer that nobody kills any more may take.
-const PATIENCE: Duration = Duration::from_mins(15);
+const PATIENCE: Duration = Duration::from_mins(8);
 
 impl Plan {
     pub async fn run(&self, run: u64, progress: &ProgressBar) -> Result<Trial> {
@@ -51,14 +49,15 @@ impl Plan {
             options: ["--pause-ms=10", "--property=session.timeout.ms=6000"].map(str::to_owned).to_vec(),
         };
         let started = Instant::now();
-        let (mut kills, mut kills_at_work) = (0, 0);
+        let mut kills = 0;
         let mut member = launch.start()?;
         let mut end = End::of(&group, feed.topic(), self.messages)?;
         for pause in &self.pauses {
-            if end.reached_within(*pause, &mut books, progress).await? {
+            if end.reached_before_work(&member, &mut books, progress).await?
+                || end.reached_within(*pause, &mut books, progress).await?
+            {
                 break;
             }
-            kills_at_work += u64::from(member.has_worked());
             member.kill().await?;
             kills += 1;
             progress.set_message(format!("run {run}: {kills} kills"));
@@ -66,13 +65,15 @@ impl Plan {
         }
         ensure!(
             end.reached_within(PATIENCE, &mut books, progress).await?,
-            "{} did not get to the end of its topic within {PATIENCE:?}",
-            self.consumer.name()
+            "{}, run {run}: {}; {}",
+            self.consumer.name(),
+            end.not_reached().await?,
+            member.said()
         );
-        let seconds = (started.elapsed() - QUIET).as_secs_f64();
+        let seconds = started.elapsed().saturating_sub(QUIET).as_secs_f64();
         member.stop().await;
         let counts = books.audit(feed.ledger()).await?;
         feed.close().await;
-        Ok(Trial { run, kills, kills_at_work, counts, seconds })
+        Ok(Trial { run, kills, counts, seconds })
     }
 }

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::super::chart::{Chart, Group, Panel};
+use super::super::chart::{Chart, Group, Panel, number};
 use super::super::output::Table;
 use super::ids::Ids;
 
@@ -50,6 +50,8 @@ impl Report {
     }
 
     pub fn chart(&self) -> Chart {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let rows = self.rows as f64;
         let mut groups = Vec::new();
         for (ids, plain, handstamp) in self.lines() {
             let bar = |table: &str, published, here| Group {
@@ -62,7 +64,7 @@ impl Report {
         }
         Chart {
             title: "What a remembered id costs in PostgreSQL".to_owned(),
-            subtitle: format!("table and index after VACUUM, {} rows", self.rows),
+            subtitle: format!("table and index after VACUUM, {} rows", number(rows)),
             here: "measured here".to_owned(),
             panels: vec![Panel { title: "bytes per id".to_owned(), groups }],
         }

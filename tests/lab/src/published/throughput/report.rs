@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::super::chart::{Chart, Group, Panel};
+use super::super::chart::{Chart, Group, Panel, median_of, number};
 use super::super::output::Table;
 use super::super::statistics::median;
 use super::Variant;
@@ -96,6 +96,8 @@ pub fn table(summaries: &[Summary]) -> Table {
 }
 
 pub fn chart(summaries: &[Summary], messages: u64) -> Chart {
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    let messages = messages as f64;
     let runs = summaries.iter().map(|summary| summary.runs).max().unwrap_or(0);
     let base = summaries.first().map(|summary| &summary.trials);
     let rates = |summary: &Summary| Group {
@@ -114,10 +116,10 @@ pub fn chart(summaries: &[Summary], messages: u64) -> Chart {
             .collect(),
     };
     Chart {
-        title: format!("One consumer reads a topic of {messages} deposits into PostgreSQL"),
+        title: format!("One consumer reads a topic of {} deposits into PostgreSQL", number(messages)),
         subtitle: "published figures are of a consumer in Python on another machine: compare the ratios"
             .to_owned(),
-        here: format!("median of {runs} runs here"),
+        here: median_of(runs),
         panels: vec![
             Panel { title: "messages a second".to_owned(), groups: summaries.iter().map(rates).collect() },
             Panel {

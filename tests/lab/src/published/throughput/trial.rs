@@ -34,7 +34,7 @@ pub async fn run(consumer: Consumer, lanes: u32, feed: &Feed, run: u64) -> Resul
         options: vec![format!("--lanes={lanes}"), format!("--until={messages}")],
     };
     let member = launch.start()?;
-    let patience = Duration::from_secs(60) + SLOWEST * u32::try_from(messages)?;
+    let patience = Duration::from_mins(1) + SLOWEST * u32::try_from(messages)?;
     let seconds = member.finished(patience).await?.as_secs_f64();
     member.stop().await;
     let counts = books.audit(feed.ledger()).await?;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 
 use self::report::{Published, Summary, failing};
 use self::trial::Plan;
@@ -45,7 +45,7 @@ struct Variant {
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// b: the offset after the database, and no inbox; c: handstamp, its polling thread stalled together with the
-    /// handler; c_handler: handstamp as it ships, where a stalled handler gets nobody evicted.
+    /// handler; `c_handler`: handstamp as it ships, where a stalled handler gets nobody evicted.
     #[arg(long, default_value = "all", value_parser = PossibleValuesParser::new(["b", "c", "c_handler", "all"]))]
     variant: String,
     #[arg(long, default_value_t = 5)]
@@ -68,11 +68,19 @@ pub async fn run(arguments: &Arguments) -> Result<Vec<String>> {
     let record = Record::open(arguments.record.as_deref())?;
     let progress = Progress::default();
     let chosen = VARIANTS.iter().filter(|variant| ["all", variant.name].contains(&&*arguments.variant));
-    let summaries =
-        try_join_all(chosen.map(|variant| run_variant(variant, arguments, &record, &progress))).await?;
+    let outcomes = join_all(chosen.map(|variant| run_variant(variant, arguments, &record, &progress))).await;
+    let mut failings = Vec::new();
+    let mut summaries = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Ok(summary) => summaries.push(summary),
+            Err(error) => failings.push(format!("{error:#}")),
+        }
+    }
     arguments.output.draw("zombie", &report::chart(&summaries))?;
     arguments.output.print(&summaries, &report::table(&summaries))?;
-    Ok(summaries.iter().flat_map(failing).collect())
+    failings.extend(summaries.iter().flat_map(failing));
+    Ok(failings)
 }
 
 async fn run_variant(

@@ -9,9 +9,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::super::books::{Books, Counts};
 use super::super::consumers::Consumer;
-use super::super::end::End;
+use super::super::end::{End, QUIET};
 use super::super::feed::Feed;
-use super::super::member::Launch;
+use super::super::member::{Launch, Member};
 
 /// What a run is asked for.
 pub struct Plan {
@@ -38,7 +38,7 @@ const CONSUMERS: usize = 3;
 const SLICE: u64 = 5;
 const SLICE_EVERY: Duration = Duration::from_millis(100);
 /// How long the consumers may take once all is produced.
-const PATIENCE: Duration = Duration::from_mins(10);
+const PATIENCE: Duration = Duration::from_mins(8);
 
 impl Plan {
     pub async fn run(&self, run: u64, progress: &ProgressBar) -> Result<Trial> {
@@ -72,10 +72,12 @@ impl Plan {
         let mut end = End::of(&group, feed.topic(), self.messages)?;
         ensure!(
             end.reached_within(PATIENCE, &mut books, progress).await?,
-            "the consumers {} did not get to the end of their topic within {PATIENCE:?}",
-            self.consumer.name()
+            "{}, run {run}: {}; {}",
+            self.consumer.name(),
+            end.not_reached().await?,
+            members.iter().map(Member::said).collect::<Vec<_>>().join("\n")
         );
-        let seconds = started.elapsed().as_secs_f64();
+        let seconds = started.elapsed().saturating_sub(QUIET).as_secs_f64();
         let mut evictions = 0;
         for member in members {
             evictions += member.evictions();
