@@ -147,3 +147,34 @@ fn name(variant: &str) -> Vec<String> {
 fn number(count: u64) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::books::Counts;
+    use super::*;
+
+    const ASKED: u64 = 20;
+
+    fn failings(variant: &'static str, kills: u64, duplicates: u64, lost: u64) -> usize {
+        let counts = Counts { events: 10, duplicates, lost, unknown: 0 };
+        let trials = vec![Trial { run: 1, kills, counts, seconds: 1.0 }];
+        failing(&Summary::of(variant, Published { duplicates: 0, lost: 0 }, trials), ASKED).len()
+    }
+
+    #[test]
+    fn one_duplicate_or_one_loss_of_handstamp_fails_the_experiment() {
+        assert_eq!(failings("c", ASKED, 0, 0), 0);
+        assert_eq!(failings("c", ASKED, 1, 0), 1);
+        assert_eq!(failings("c", ASKED, 0, 1), 1);
+    }
+
+    #[test]
+    fn what_the_others_double_and_lose_is_a_result() {
+        assert_eq!(failings("a2", ASKED, 2_881, 63), 0);
+    }
+
+    #[test]
+    fn a_run_with_fewer_kills_than_asked_for_fails() {
+        assert_eq!(failings("b", ASKED - 1, 5, 0), 1);
+    }
+}

@@ -149,3 +149,31 @@ fn name(variant: &str) -> Vec<String> {
     };
     std::iter::once(variant).chain(explained.iter().copied()).map(str::to_owned).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::books::Counts;
+    use super::*;
+
+    fn failings(variant: &'static str, evicted: bool, evictions: u64, duplicates: u64) -> usize {
+        let counts = Counts { events: 10, duplicates, lost: 0, unknown: 0 };
+        let trials = vec![Trial { run: 1, stalls: 10, evictions, counts, seconds: 1.0 }];
+        failing(&Summary::of(variant, evicted, None, trials)).len()
+    }
+
+    #[test]
+    fn one_duplicate_of_handstamp_fails_the_experiment() {
+        assert_eq!(failings("c", true, 10, 0), 0);
+        assert_eq!(failings("c", true, 10, 1), 1);
+    }
+
+    #[test]
+    fn stalls_that_evict_nobody_show_nothing() {
+        assert_eq!(failings("b", true, 9, 9), 1);
+    }
+
+    #[test]
+    fn a_stalled_handler_that_gets_its_process_evicted_fails_the_experiment() {
+        assert_eq!(failings("c_handler", false, 1, 0), 1);
+    }
+}
