@@ -33,21 +33,23 @@ impl Oracle {
             if times > 1 {
                 return Err((Promise::NoneTwice, format!("{effect:?} is there {times} times")));
             }
+        }
+        let effect = committed.effect.filter(|effect| effect.topic == kafka.topic(effect.lane.tp));
+        let letter = committed.letter.filter(|&(lane, topic, _)| topic == kafka.topic(lane.tp));
+        // Offsets of a topic that is gone say nothing: under its row, records of the new one may be read.
+        if let Some(effect) = effect {
             let mut before = state.effects.iter().rev().skip(1);
-            let mut before =
-                before.by_ref().filter(|other| (other.lane, other.topic) == (effect.lane, effect.topic));
-            if let Some(before) = before.next().filter(|before| before.offset >= effect.offset) {
+            let before = before.find(|other| (other.lane, other.topic) == (effect.lane, effect.topic));
+            if let Some(before) = before.filter(|before| before.offset >= effect.offset) {
                 return Err((Promise::Order, format!("{effect:?} came after {before:?}")));
             }
         }
-        if let Some((lane, topic, offset)) = committed.letter
-            && topic == kafka.topic(lane.tp)
+        if let Some((lane, _, offset)) = letter
             && kafka.logs[&lane.tp].records.get(&offset.0).is_some_and(|record| !record.kind.may_be_parked())
         {
             return Err((Promise::OnlyBadParked, format!("{lane:?} gave up a good record at {offset}")));
         }
-        let place = committed.effect.map(|effect| (effect.lane, effect.topic, effect.offset));
-        if let Some(place) = place.or(committed.letter)
+        if let Some(place) = effect.map(|effect| (effect.lane, effect.topic, effect.offset)).or(letter)
             && state.letters.contains(&place)
             && state.effects.iter().any(|effect| (effect.lane, effect.topic, effect.offset) == place)
         {

@@ -155,7 +155,9 @@ impl World {
     fn is_known_by_owners(&self) -> bool {
         let settled =
             |process: &Process| process.member && process.events.is_empty() && process.commit.is_none();
-        if !self.processes.iter().all(settled) {
+        let stale =
+            |index: usize| self.processes[index].assignments.keys().any(|&tp| self.is_stale(index, tp));
+        if !self.processes.iter().all(settled) || (0..self.processes.len()).any(stale) {
             return false;
         }
         self.kafka.logs.iter().all(|(&tp, log)| {
