@@ -22,8 +22,9 @@ use crate::sim::random::Random;
 /// How long everything may take to be dealt with after the last fault.
 const DRAIN_LIMIT: Duration = Duration::from_mins(1);
 
-/// The handler's limit of 10 s, and the 5 s that the server is told to wait after it.
-const IDLE_LIMIT: Duration = Duration::from_secs(20);
+/// The longest limit of a transaction, 30 s for one without a handler, and the 5 s that the server is told to
+/// wait after it.
+const IDLE_LIMIT: Duration = Duration::from_secs(40);
 
 /// What a stage is like.
 #[derive(Clone, Debug)]
