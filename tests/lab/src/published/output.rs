@@ -42,7 +42,7 @@ impl Output {
 }
 
 /// Rows of text; the first is the head.
-pub struct Table(pub Vec<Vec<String>>);
+pub struct Table(Vec<Vec<String>>);
 
 impl Table {
     pub fn with_head<const N: usize>(head: [&str; N]) -> Self {

@@ -92,9 +92,9 @@ fn draw_group(
     middle: i32,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let here = median(group.here.iter().copied());
-    let bars = [(group.published, PUBLISHED, middle - BAR_WIDTH - 3), (Some(here), HERE, middle + 3)];
-    for (value, color, x) in bars {
-        let Some(value) = value else { continue };
+    let left = if group.published.is_some() { middle + 3 } else { middle - BAR_WIDTH / 2 };
+    let published = group.published.map(|published| (published, PUBLISHED, middle - BAR_WIDTH - 3));
+    for (value, color, x) in published.into_iter().chain([(here, HERE, left)]) {
         let top = y(axis, value);
         area.draw(&Rectangle::new([(x, top), (x + BAR_WIDTH, y(axis, 0.0))], color.filled()))?;
         // Above the dots as well.
@@ -102,7 +102,7 @@ fn draw_group(
         text(area, &number(value), (x + BAR_WIDTH / 2, y(axis, above) - 17), 12, HPos::Center)?;
     }
     if group.here.len() > 1 {
-        let mut x = middle + 9;
+        let mut x = left + 6;
         for run in &group.here {
             area.draw(&Circle::new((x, y(axis, *run)), 3, RUN.filled()))?;
             x += (BAR_WIDTH - 12) / i32::try_from(group.here.len() - 1)?;

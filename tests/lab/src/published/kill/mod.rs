@@ -73,7 +73,7 @@ pub async fn run(arguments: &Arguments) -> Result<Vec<String>> {
             Err(error) => failings.push(format!("{error:#}")),
         }
     }
-    arguments.output.draw("kill", &report::chart(&summaries))?;
+    arguments.output.draw("kill", &report::chart(&summaries, arguments.messages, arguments.kills))?;
     arguments.output.print(&summaries, &report::table(&summaries))?;
     failings.extend(summaries.iter().flat_map(|summary| failing(summary, arguments.kills as u64)));
     Ok(failings)

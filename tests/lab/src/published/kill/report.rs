@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::super::chart::{Chart, Group, Panel, median_of};
+use super::super::chart::{Chart, Group, Panel, median_of, number};
 use super::super::output::Table;
 use super::super::statistics::median;
 use super::trial::Trial;
@@ -103,20 +103,23 @@ pub fn table(summaries: &[Summary]) -> Table {
     table
 }
 
-pub fn chart(summaries: &[Summary]) -> Chart {
+pub fn chart(summaries: &[Summary], messages: u64, kills: usize) -> Chart {
     let runs = summaries.iter().map(|summary| summary.runs).max().unwrap_or(0);
     let groups = |published: fn(&Published) -> u64, here: fn(&Trial) -> u64| {
         summaries
             .iter()
             .map(|summary| Group {
                 label: name(summary.variant),
-                published: Some(number(published(&summary.published))),
-                here: summary.trials.iter().map(|trial| number(here(trial))).collect(),
+                published: Some(count(published(&summary.published))),
+                here: summary.trials.iter().map(|trial| count(here(trial))).collect(),
             })
             .collect()
     };
     Chart {
-        title: "A consumer that is killed 20 times while it credits 10,000 deposits".to_owned(),
+        title: format!(
+            "A consumer that is killed {kills} times while it credits {} deposits",
+            number(count(messages))
+        ),
         subtitle: "session.timeout.ms = 6 s, the handler sleeps 10 ms, each lives 1 to 8 s at work"
             .to_owned(),
         here: median_of(runs),
@@ -144,8 +147,8 @@ fn name(variant: &str) -> Vec<String> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn number(count: u64) -> f64 {
-    count as f64
+fn count(of: u64) -> f64 {
+    of as f64
 }
 
 #[cfg(test)]

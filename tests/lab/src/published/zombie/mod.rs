@@ -77,7 +77,7 @@ pub async fn run(arguments: &Arguments) -> Result<Vec<String>> {
             Err(error) => failings.push(format!("{error:#}")),
         }
     }
-    arguments.output.draw("zombie", &report::chart(&summaries))?;
+    arguments.output.draw("zombie", &report::chart(&summaries, arguments.stall_every))?;
     arguments.output.print(&summaries, &report::table(&summaries))?;
     failings.extend(summaries.iter().flat_map(failing));
     Ok(failings)

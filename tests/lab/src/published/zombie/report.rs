@@ -114,7 +114,7 @@ pub fn table(summaries: &[Summary]) -> Table {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-pub fn chart(summaries: &[Summary]) -> Chart {
+pub fn chart(summaries: &[Summary], stall_every: u64) -> Chart {
     let runs = summaries.iter().map(|summary| summary.runs).max().unwrap_or(0);
     let groups = |published: fn(Published) -> u64, here: fn(&Summary) -> u64| {
         let group = |summary: &Summary| Group {
@@ -125,7 +125,7 @@ pub fn chart(summaries: &[Summary]) -> Chart {
         summaries.iter().map(group).collect()
     };
     Chart {
-        title: "Three consumers, of which one stalls 12 s at one message in 500".to_owned(),
+        title: format!("Three consumers, of which one stalls 12 s at one message in {stall_every}"),
         subtitle: format!("max.poll.interval.ms = 10 s; published: 5 runs together; here: {runs}"),
         here: "measured here".to_owned(),
         panels: vec![
