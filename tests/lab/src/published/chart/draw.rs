@@ -25,6 +25,8 @@ const HEAD: i32 = 84;
 const PLOT: i32 = 250;
 /// Room for the names below the axis.
 const FOOT: i32 = 96;
+/// Room for a number above a bar.
+const LABEL: i32 = 22;
 const FONT: &str = "sans-serif";
 
 pub fn write(chart: &Chart, path: &Path) -> Result<()> {
@@ -97,8 +99,7 @@ fn draw_group(
     for (value, color, x) in published.into_iter().chain([(here, HERE, left)]) {
         let top = y(axis, value);
         area.draw(&Rectangle::new([(x, top), (x + BAR_WIDTH, y(axis, 0.0))], color.filled()))?;
-        // Above the dots as well.
-        let above = if color == HERE { group.here.iter().copied().fold(value, f64::max) } else { value };
+        let above = if color == HERE { clear_of_dots(axis, value, &group.here) } else { value };
         text(area, &number(value), (x + BAR_WIDTH / 2, y(axis, above) - 17), 12, HPos::Center)?;
     }
     if group.here.len() > 1 {
@@ -112,6 +113,18 @@ fn draw_group(
         text(area, line, (middle, HEAD + PLOT + 8 + 16 * row), 12, HPos::Center)?;
     }
     Ok(())
+}
+
+/// From the top of a bar up, the first height with room for a number.
+fn clear_of_dots(axis: Axis, top: f64, dots: &[f64]) -> f64 {
+    let mut dots = dots.to_vec();
+    dots.sort_by(f64::total_cmp);
+    dots.into_iter().fold(
+        top,
+        |clear, dot| {
+            if dot > clear && y(axis, clear) - y(axis, dot) < LABEL { dot } else { clear }
+        },
+    )
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a height in pixels")]
@@ -135,7 +148,7 @@ fn text(
 pub fn number(value: f64) -> String {
     let text = match value {
         whole if whole.fract() == 0.0 => format!("{whole:.0}"),
-        small if small < 10.0 => format!("{small:.2}"),
+        small if small < 10.0 => format!("{small:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
         _ => format!("{value:.1}"),
     };
     let (whole, fraction) = text.split_once('.').map_or((&*text, None), |(whole, rest)| (whole, Some(rest)));
@@ -157,7 +170,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_number_stands_above_the_dots_it_would_touch_and_below_those_it_would_not() {
+        let axis = Axis::up_to(200.0);
+        assert_eq!(y(axis, clear_of_dots(axis, 22.0, &[162.0, 30.0, 22.0])), y(axis, 30.0));
+    }
+
+    #[test]
     fn numbers_are_written_for_people() {
+        assert_eq!([0.5, 1.5, 1.999].map(number), ["0.5", "1.5", "2"]);
         assert_eq!(
             [0.0, 5.0, 118.1, 3_648.0, 100_000.0].map(number),
             ["0", "5", "118.1", "3,648", "100,000"]
