@@ -86,6 +86,13 @@ impl RowReport {
         !self.blame.is_empty()
     }
 
+    fn recovery(&self) -> String {
+        match self.recovery_max_ms {
+            0 => "not measured".to_owned(),
+            worst => format!("at worst {:.1} s", Duration::from_millis(worst).as_secs_f64()),
+        }
+    }
+
     /// Puts recoveries into figures.
     pub fn sum_up(&mut self) {
         self.recoveries.sort();
@@ -137,8 +144,7 @@ impl fmt::Display for RowReport {
         write!(
             f,
             "{:4} {:46} asked {}, injected {}, observed {}; deliveries {}, duplicates skipped {}, takeovers {}; \
-             lost {}, twice {}, out of order {}, dead and applied {}, stuck {}; recovery at worst {:.1} s; \
-             {:.0} s: {}",
+             lost {}, twice {}, out of order {}, dead and applied {}, stuck {}; recovery {}; {:.0} s: {}",
             self.id,
             self.what,
             counts(|count| count.asked),
@@ -152,7 +158,7 @@ impl fmt::Display for RowReport {
             self.out_of_order,
             self.dead_and_applied,
             self.stuck,
-            Duration::from_millis(self.recovery_max_ms).as_secs_f64(),
+            self.recovery(),
             self.seconds,
             if self.failed() { "FAILED" } else { "ok" },
         )?;

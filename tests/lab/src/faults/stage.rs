@@ -22,8 +22,8 @@ use crate::sim::random::Random;
 /// How long everything may take to be dealt with after the last fault.
 const DRAIN_LIMIT: Duration = Duration::from_mins(1);
 
-/// The longest limit of a transaction, 30 s for one without a handler, and the 5 s that the server is told to
-/// wait after it.
+/// A transaction that writes progress or a dead letter may take 30 s; the server ends one whose client went
+/// silent 5 s after that.
 const IDLE_LIMIT: Duration = Duration::from_secs(40);
 
 /// What a stage is like.
@@ -129,8 +129,8 @@ pub struct Findings {
     pub stuck: Option<String>,
     /// Members that did not end well when they were told to stop.
     pub unclean: Vec<String>,
-    /// Transactions that were open, with nobody at work in them.
-    pub idle_transactions: i64,
+    /// The last statements of transactions that stayed open with nobody at work in them.
+    pub idle_transactions: Vec<String>,
     pub events: u64,
 }
 
@@ -252,17 +252,17 @@ impl Stage {
 
 /// Transactions in which nobody is at work, once the server has had time to end those of connections that
 /// went silent.
-async fn idle_transactions(connection: &mut PgConnection) -> Result<i64> {
+async fn idle_transactions(connection: &mut PgConnection) -> Result<Vec<String>> {
     let deadline = Instant::now() + IDLE_LIMIT;
     loop {
-        let idle = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_activity
+        let idle: Vec<String> = sqlx::query_scalar(
+            "SELECT query FROM pg_stat_activity
              WHERE datname = current_database() AND state LIKE 'idle in transaction%'
                AND state_change < clock_timestamp() - interval '1 second'",
         )
-        .fetch_one(&mut *connection)
+        .fetch_all(&mut *connection)
         .await?;
-        if idle == 0 || Instant::now() > deadline {
+        if idle.is_empty() || Instant::now() > deadline {
             return Ok(idle);
         }
         sleep(Duration::from_millis(200)).await;

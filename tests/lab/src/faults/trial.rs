@@ -108,7 +108,8 @@ impl Trial {
         report.wrongly_dead += verdict.wrongly_dead;
         report.unbalanced += verdict.unbalanced;
         report.early_offsets += u64::try_from(findings.watched.early.len())?;
-        report.idle_transactions += u64::try_from(findings.idle_transactions)?;
+        report.idle_transactions += u64::try_from(findings.idle_transactions.len())?;
+        report.blame.extend(findings.idle_transactions);
         report.resident_mb = report.resident_mb.max(findings.watched.resident_mb);
         report.recoveries.extend(journal.recoveries());
         report.blame.extend(findings.unclean);

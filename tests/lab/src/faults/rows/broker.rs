@@ -43,14 +43,12 @@ async fn run(trial: Arc<Trial>) -> Result<()> {
             // Now and then longer than a session.
             sleep(Duration::from_millis(if random.chance(200) { SESSION * 2 } else { 0 })).await;
             kafka.start().await;
-            stage.journal.strike_all();
             silent
         } else {
             kafka.pause().await;
             let silent = !answers(kafka.brokers()).await;
             sleep(Duration::from_millis(random.between(SESSION, SESSION * 3))).await;
             kafka.resume().await;
-            stage.journal.strike_all();
             silent
         };
         if silent && stage.journal.until_applied(1).await {
