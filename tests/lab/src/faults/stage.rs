@@ -251,13 +251,15 @@ impl Stage {
 }
 
 /// Transactions in which nobody is at work, once the server has had time to end those of connections that
-/// went silent.
+/// went silent. One that is aborted holds nothing; the server has forgotten its time limit by then.
 async fn idle_transactions(connection: &mut PgConnection) -> Result<Vec<String>> {
     let deadline = Instant::now() + IDLE_LIMIT;
     loop {
         let idle: Vec<String> = sqlx::query_scalar(
-            "SELECT query FROM pg_stat_activity
-             WHERE datname = current_database() AND state LIKE 'idle in transaction%'
+            "SELECT format('%s of %s in a transaction since %s, idle since %s, waits for %s: %s', pid,
+                           application_name, xact_start, state_change, wait_event, query)
+             FROM pg_stat_activity
+             WHERE datname = current_database() AND state = 'idle in transaction'
                AND state_change < clock_timestamp() - interval '1 second'",
         )
         .fetch_all(&mut *connection)
