@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::row::Fault;
+use super::row::{Expects, Fault};
+
+/// More than this is a leak: a worker at rest has about 25 MB.
+const RESIDENT_LIMIT_MB: u64 = 300;
 
 /// What came of one row.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -54,6 +57,8 @@ pub struct Summary {
     /// Of each kind, how many were observed.
     #[serde(flatten)]
     observed: BTreeMap<Fault, u64>,
+    /// COMMITs of which the worker could not know whether they were done.
+    unknown_commits: u64,
     events: u64,
     deliveries: u64,
     duplicates_skipped: u64,
@@ -86,6 +91,30 @@ impl RowReport {
         !self.blame.is_empty()
     }
 
+    /// Adds why the row fails, if it does: what is broken, and what did not happen often enough to tell.
+    pub fn judge(&mut self, expects: Expects) {
+        let mut reasons = Vec::new();
+        for (fault, count) in &self.faults {
+            if count.observed < count.asked {
+                reasons.push(format!("{fault:?}: {} of {} observed", count.observed, count.asked));
+            }
+        }
+        for (wrong, reason) in [
+            (self.deliveries == 0, "nothing was delivered"),
+            (expects.duplicates && self.duplicates_skipped == 0, "no duplicate was delivered"),
+            (expects.takeovers && self.takeovers == 0, "no partition changed hands unasked"),
+            (expects.no_redelivery && self.redeliveries > 0, "records came again after a clean end"),
+            (self.idle_transactions > 0, "transactions were left open"),
+            (self.resident_mb > RESIDENT_LIMIT_MB, "a worker grew without bound"),
+            (self.breaches() > 0, "a promise was broken"),
+        ] {
+            if wrong {
+                reasons.push(reason.to_owned());
+            }
+        }
+        self.blame.splice(0..0, reasons);
+    }
+
     fn recovery(&self) -> String {
         match self.recovery_max_ms {
             0 => "not measured".to_owned(),
@@ -111,9 +140,11 @@ impl Summary {
         for (fault, count) in rows.iter().flat_map(|row| &row.faults) {
             *observed.entry(*fault).or_default() += count.observed;
         }
+        let unknown = [Fault::CommitsDoneUnheard, Fault::CommitsUndone];
         Self {
             experiment: "faults",
             size,
+            unknown_commits: unknown.iter().filter_map(|fault| observed.get(fault)).sum(),
             observed,
             events: sum(|row| row.events),
             deliveries: sum(|row| row.deliveries),
@@ -186,5 +217,59 @@ impl fmt::Display for Summary {
             self.rows.len(),
             self.seconds,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten kills were asked for and seen, and nothing is wrong.
+    fn good() -> RowReport {
+        let faults = BTreeMap::from([(Fault::Kills, Count { asked: 10, injected: 12, observed: 10 })]);
+        RowReport { faults, deliveries: 100, duplicates_skipped: 5, takeovers: 1, ..RowReport::default() }
+    }
+
+    fn fails(change: impl FnOnce(&mut RowReport)) -> bool {
+        let mut report = good();
+        change(&mut report);
+        report.judge(Expects { duplicates: true, takeovers: true, no_redelivery: true });
+        report.failed()
+    }
+
+    #[test]
+    fn a_row_in_which_all_happened_and_nothing_broke_passes() {
+        assert!(!fails(|_| {}));
+    }
+
+    #[test]
+    fn a_row_that_saw_fewer_faults_than_asked_fails() {
+        assert!(fails(|report| {
+            report.faults.insert(Fault::Kills, Count { asked: 10, injected: 12, observed: 9 });
+        }));
+    }
+
+    #[test]
+    fn a_row_in_which_nothing_came_twice_proves_nothing() {
+        assert!(fails(|report| report.duplicates_skipped = 0));
+        assert!(fails(|report| report.takeovers = 0));
+    }
+
+    #[test]
+    fn any_broken_promise_fails_the_row() {
+        let breaches: [fn(&mut RowReport) -> &mut u64; 9] = [
+            |report| &mut report.lost,
+            |report| &mut report.unparked,
+            |report| &mut report.applied_twice,
+            |report| &mut report.out_of_order,
+            |report| &mut report.dead_and_applied,
+            |report| &mut report.wrongly_dead,
+            |report| &mut report.unbalanced,
+            |report| &mut report.early_offsets,
+            |report| &mut report.stuck,
+        ];
+        for breach in breaches {
+            assert!(fails(|report| *breach(report) = 1));
+        }
     }
 }

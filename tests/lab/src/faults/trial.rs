@@ -13,9 +13,6 @@ use super::row::{Fault, Row, Size};
 use super::stage::{Setup, Stage};
 use crate::sim::random::Random;
 
-/// More than this is a leak: a worker at rest has about 25 MB.
-const RESIDENT_LIMIT_MB: u64 = 300;
-
 /// One row being run: its counters, and what its stages have found so far.
 pub struct Trial {
     pub arena: Arc<Arena>,
@@ -131,27 +128,7 @@ impl Trial {
         let mut report = self.report().clone();
         report.seconds = took.as_secs_f64();
         report.sum_up();
-        let mut reasons = Vec::new();
-        for (fault, count) in &report.faults {
-            if count.observed < count.asked {
-                reasons.push(format!("{fault:?}: {} of {} observed", count.observed, count.asked));
-            }
-        }
-        let expects = self.row.expects;
-        for (wrong, reason) in [
-            (report.deliveries == 0, "nothing was delivered"),
-            (expects.duplicates && report.duplicates_skipped == 0, "no duplicate was delivered"),
-            (expects.takeovers && report.takeovers == 0, "no partition changed hands unasked"),
-            (expects.no_redelivery && report.redeliveries > 0, "records came again after a clean end"),
-            (report.idle_transactions > 0, "transactions were left open"),
-            (report.resident_mb > RESIDENT_LIMIT_MB, "a worker grew without bound"),
-            (report.breaches() > 0, "a promise was broken"),
-        ] {
-            if wrong {
-                reasons.push(reason.to_owned());
-            }
-        }
-        report.blame.splice(0..0, reasons);
+        report.judge(self.row.expects);
         if report.failed() {
             report.blame.push(format!("the logs of its workers: {}", self.logs.display()));
         } else if !self.arena.keep_logs {
