@@ -20,22 +20,22 @@ pub(super) async fn call<H: Handler<Arguments: Arguments>>(
 ) -> Result<(), Failure> {
     let limit = H::OPTIONS.timeout;
     let handler = async { H::call(arguments, H::Access::of(inbox)).await.into_result() };
-    let returned = tokio::select! {
+    let called = tokio::select! {
         biased;
         outcome = AssertUnwindSafe(handler).catch_unwind() => {
             outcome.unwrap_or_else(|panic| Err(panicked::<H>(&*panic)))
         }
-        () = cancel => return Err(cancelled()),
+        () = cancel => Err(cancelled()),
         () = sleep(limit) => {
             let text = format!(
                 "the handler {} took longer than {limit:?} and was stopped; make it faster or give it more \
                  time with `timeout = \"…\"`",
                 H::PATH
             );
-            return Err(Failure::new(FailureKind::Handler, text));
+            Err(Failure::new(FailureKind::Handler, text))
         }
     };
-    match returned {
+    match called {
         Ok(()) => Ok(()),
         Err(failure) => Err(inbox.blame(failure).await),
     }

@@ -12,6 +12,10 @@ use crate::flow::{NextOffset, Offset, Place, Setback, Verdict};
 use crate::key::Key;
 use crate::laboratory::point;
 
+/// How long the question may take whether a failed handler has ended its transaction. A rollback follows that
+/// has a limit of its own, and a shutdown may wait for both.
+const BLAME_LIMIT: Duration = Duration::from_secs(5);
+
 /// An open inbox transaction, for handlers that need more than its connection. Dereferences to it.
 ///
 /// Only the runtime makes one, so a handler that takes it cannot be called around its inbox.
@@ -77,16 +81,18 @@ impl<DB: Store> Inbox<DB> {
         }
     }
 
-    /// What an error of the handler comes to. One that ended the transaction before is told apart: run again,
-    /// what it committed would pass for a duplicate, and what it wrote afterwards would be there twice.
+    /// What a handler comes to that failed or was stopped. One that ended the transaction before is told apart:
+    /// run again, what it committed would pass for a duplicate, and what it wrote afterwards would be there
+    /// twice.
     pub(crate) async fn blame(&mut self, failure: Failure) -> Failure {
         if failure.breaks_connection() {
             return failure;
         }
         let (connection, mark) = self.transaction.parts();
-        match within(DB::STATEMENT_LIMIT, DB::is_open(connection, mark)).await {
+        match within(BLAME_LIMIT, DB::is_open(connection, mark)).await {
             Ok(false) => self.broken(Broken::Ended { committed: None }, 0),
-            // An aborted transaction says nothing; a lost connection is found out by the rollback.
+            // An aborted transaction says nothing, nor does a statement of a stopped handler that still runs;
+            // a lost connection is found out by the rollback.
             Ok(true) | Err(_) => failure,
         }
     }

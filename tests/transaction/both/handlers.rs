@@ -154,6 +154,20 @@ handler!(CommitsAndFails, Options::new(), |(EventId(id), ()): Id, conn| {
     Err("and then it fails".into())
 });
 
+handler!(CommitsAndDawdles, Options::new().timeout_ms(50), |(EventId(id), ()): Id, conn| {
+    record(&id, conn).await?;
+    run("COMMIT", conn).await?;
+    std::future::pending().await
+});
+
+handler!(CommitsAndWaits, Options::new(), |(State(gate), (EventId(id), ())): (State<Gate>, Id), conn| {
+    record(&id, conn).await?;
+    run("COMMIT", conn).await?;
+    gate.entered.add_permits(1);
+    gate.go.acquire().await?.forget();
+    Ok(())
+});
+
 handler!(RollsBack, Options::new(), |(EventId(id), ()): Id, conn| {
     record(&id, conn).await?;
     Ok(run("ROLLBACK", conn).await?)

@@ -1,10 +1,10 @@
 use handstamp::internal::dead_letters::{self, DeadLetter, Reason, Relay};
-use handstamp::internal::{Consumer, Registered, Task};
+use handstamp::internal::{Connections, Consumer, Job, Registered, Task};
 use handstamp::{Disposition, FailureKind, Message, MessageBuilder, Position, apply};
 
 use super::handlers::{
-    Commits, CommitsAndBegins, CommitsAndFails, Credits, Decodes, ParksTombstones, Rejects, RollsBack,
-    TakesTombstones,
+    Commits, CommitsAndBegins, CommitsAndDawdles, CommitsAndFails, CommitsAndWaits, Credits, Decodes, Gate,
+    ParksTombstones, Rejects, RollsBack, TakesTombstones,
 };
 use super::{Store, effects, keys, new_database};
 use crate::database::Database;
@@ -147,6 +147,26 @@ async fn a_handler_that_commits_by_itself_is_caught_and_its_message_listed() {
 async fn a_handler_that_commits_and_then_fails_is_caught_as_well() {
     let (database, _) = ends_its_transaction(&Registered::<CommitsAndFails>::new(&())).await;
     assert_eq!(effects(&database).await, ["evt-1"]);
+}
+
+#[tokio::test]
+async fn a_handler_that_commits_and_then_takes_too_long_is_caught_as_well() {
+    let (database, _) = ends_its_transaction(&Registered::<CommitsAndDawdles>::new(&())).await;
+    assert_eq!(effects(&database).await, ["evt-1"]);
+}
+
+#[tokio::test]
+async fn a_handler_that_commits_and_is_then_called_off_is_caught_as_well() {
+    let database = new_database().await;
+    let gate = Gate::new();
+    let handler = Registered::<CommitsAndWaits>::new(&gate);
+    let assigned = Assigned::new(&database.pool, &handler).await;
+    let job = Job { attempt: 1, tracking: Some(assigned.tracking(1)), task: Task::Apply };
+    let (connections, message) = (Connections::of(&database.pool), message_at("evt-1", 0));
+    let called_off = Box::pin(gate.wait_until_entered());
+    let ended = handler.run(&connections, &message, &job, called_off).await;
+    assert_eq!(kind(ended), FailureKind::TransactionEnded);
+    assert_eq!(letters(&database).await[0].reason, "transaction_ended_by_handler");
 }
 
 #[tokio::test]

@@ -70,40 +70,15 @@ impl StampStore for Postgres {
     }
 
     async fn guard(connection: &mut PgConnection, mark: &Xid, guard: &Guard<'_>) -> sqlx::Result<bool> {
-        let Some(Tracking { partition, watermark, acknowledged }) = guard.tracking else {
-            return Ok(current_xid(connection).await? == mark.0);
+        let Some(tracking) = guard.tracking else {
+            return Self::is_open(connection, mark).await;
         };
         mutant!(GuardOutsideWhere => {
-            let anywhere = GUARD.replace("pg_current_xact_id_if_assigned() = $10::text::xid8", "$10::text IS NOT NULL");
-            let updated = sqlx::query(AssertSqlSafe(anywhere))
-                .bind(guard.consumer.0)
-                .bind(&*partition.topic)
-                .bind(partition.partition)
-                .bind(&*partition.cluster)
-                .bind(partition.topic_id)
-                .bind(partition.incarnation)
-                .bind(watermark)
-                .bind(acknowledged)
-                .bind(guard.ceiling)
-                .bind(mark.0.as_deref())
-                .execute(&mut *connection)
-                .await?;
-            return Ok(updated.rows_affected() == 1 && current_xid(connection).await? == mark.0);
+            let anywhere = GUARD.replace("pg_current_xact_id_if_assigned() =", "'0'::xid8 <");
+            let raised = raise(connection, AssertSqlSafe(anywhere), mark, guard, tracking).await?;
+            return Ok(raised && Self::is_open(connection, mark).await?);
         });
-        let updated = sqlx::query(GUARD)
-            .bind(guard.consumer.0)
-            .bind(&*partition.topic)
-            .bind(partition.partition)
-            .bind(&*partition.cluster)
-            .bind(partition.topic_id)
-            .bind(partition.incarnation)
-            .bind(watermark)
-            .bind(acknowledged)
-            .bind(guard.ceiling)
-            .bind(mark.0.as_deref())
-            .execute(connection)
-            .await?;
-        Ok(updated.rows_affected() == 1)
+        raise(connection, GUARD, mark, guard, tracking).await
     }
 
     async fn diagnose(connection: &mut PgConnection, mark: &Xid, guard: &Guard<'_>) -> sqlx::Result<Broken> {
@@ -136,6 +111,30 @@ impl StampStore for Postgres {
             Some(_) => Broken::Overtaken,
         })
     }
+}
+
+/// Raises the progress by a statement like [`GUARD`]; `false` if its conditions do not hold.
+async fn raise(
+    connection: &mut PgConnection,
+    statement: impl SqlSafeStr,
+    mark: &Xid,
+    guard: &Guard<'_>,
+    Tracking { partition, watermark, acknowledged }: &Tracking,
+) -> sqlx::Result<bool> {
+    let updated = sqlx::query(statement)
+        .bind(guard.consumer.0)
+        .bind(&*partition.topic)
+        .bind(partition.partition)
+        .bind(&*partition.cluster)
+        .bind(partition.topic_id)
+        .bind(partition.incarnation)
+        .bind(watermark)
+        .bind(acknowledged)
+        .bind(guard.ceiling)
+        .bind(mark.0.as_deref())
+        .execute(connection)
+        .await?;
+    Ok(updated.rows_affected() == 1)
 }
 
 async fn current_xid(connection: &mut PgConnection) -> sqlx::Result<Option<String>> {
