@@ -185,25 +185,25 @@ mod enabled {
 
     /// The mutant that is on, by its place in [`Mutant::ALL`] from 1.
     static MUTANT: AtomicUsize = AtomicUsize::new(0);
-    static WENT_WRONG: AtomicU64 = AtomicU64::new(0);
+    static ARRIVALS: AtomicU64 = AtomicU64::new(0);
 
     /// Turns one mutant on for the whole process, or all off, and begins to count anew.
     pub fn mutate(mutant: Option<Mutant>) {
         MUTANT.store(mutant.map_or(0, |mutant| mutant as usize + 1), Ordering::SeqCst);
-        WENT_WRONG.store(0, Ordering::SeqCst);
+        ARRIVALS.store(0, Ordering::SeqCst);
     }
 
-    /// How often the wrong code has run since.
+    /// How often the place of the one that is on was reached since; most go wrong only under a condition.
     #[must_use]
-    pub fn went_wrong() -> u64 {
-        WENT_WRONG.load(Ordering::SeqCst)
+    pub fn arrivals() -> u64 {
+        ARRIVALS.load(Ordering::SeqCst)
     }
 
-    /// Whether wrong code is to run, which is counted.
+    /// Whether a mutant is on; that its place was reached is counted.
     pub(crate) fn is_on(mutant: Mutant) -> bool {
         let on = MUTANT.load(Ordering::Relaxed) == mutant as usize + 1;
         if on {
-            WENT_WRONG.fetch_add(1, Ordering::Relaxed);
+            ARRIVALS.fetch_add(1, Ordering::Relaxed);
         }
         on
     }

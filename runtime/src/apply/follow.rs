@@ -62,8 +62,9 @@ impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follow
 
     /// From BEGIN to the end of the transaction, on this task, whatever the handler does.
     async fn within(&mut self, course: &mut Course, mut inbox: Inbox<DatabaseOf<H>>) {
+        let Step::Claim { keyed } = course.step() else { return };
         let (run, key) = (self.run, self.key.clone());
-        let stored = key.as_ref().map(Key::stored);
+        let stored = key.as_ref().filter(|_| keyed).map(Key::stored);
         let stored = stored.as_deref();
         let consumer = match run.claim(&mut inbox, stored).await {
             Ok(Some((consumer, verdict))) => {

@@ -9,8 +9,7 @@
 //! belongs to a partition is keyed by its [`Epoch`], so that nothing of an earlier assignment can move
 //! the offsets of a later one.
 //!
-//! What happens inside a job is decided here, too: [`Course`] leads one message through its transaction. A batch will
-//! be one with a claim and a call for each of its messages, whose failure sends them on courses of their own.
+//! What happens inside a job is decided here, too: [`Course`] leads one message through its transaction.
 
 mod action;
 mod commit;

@@ -115,10 +115,13 @@ pub trait StampStore: Database {
         claimant: &Claimant<'_>,
     ) -> impl Future<Output = sqlx::Result<Claim>> + Send;
 
-    /// Whether the transaction that claimed is still open.
-    fn is_open(
+    /// Whether the transaction that claimed `key` was ended by its handler. One that the database has aborted
+    /// or rolled back by itself was not; it may be rolled back by this.
+    fn was_ended(
         connection: &mut Self::Connection,
         mark: &Self::Mark,
+        consumer: ConsumerId,
+        key: &[u8],
     ) -> impl Future<Output = sqlx::Result<bool>> + Send;
 
     /// Gives back a key that this transaction claimed.

@@ -25,6 +25,8 @@ pub struct Inbox<DB: Store> {
     consumer: &'static str,
     key: Option<Key>,
     attempt: u32,
+    /// Who has claimed.
+    claimed: Option<ConsumerId>,
 }
 
 impl<DB: Store> Inbox<DB> {
@@ -55,7 +57,7 @@ impl<DB: Store> Inbox<DB> {
         limit: Duration,
     ) -> Result<Self, Failure> {
         let transaction = Transaction::begin_on(connection, home, limit).await?;
-        Ok(Self { transaction, consumer, key, attempt })
+        Ok(Self { transaction, consumer, key, attempt, claimed: None })
     }
 
     /// Claims; `None` if no consumer of that name and key definition is registered.
@@ -69,6 +71,7 @@ impl<DB: Store> Inbox<DB> {
             within(DB::STATEMENT_LIMIT, DB::claim(connection, mark, claimant)).await.map_err(claim_failed)?;
         point!(AfterClaim);
         let Some(consumer) = claim.consumer else { return Ok(None) };
+        self.claimed = Some(consumer);
         let place = claimant
             .position
             .map(|(_, offset)| Place { offset: Offset(offset), acknowledged: NextOffset(acknowledged) });
@@ -84,16 +87,17 @@ impl<DB: Store> Inbox<DB> {
     /// What a handler comes to that failed or was stopped. One that ended the transaction before is told apart:
     /// run again, what it committed would pass for a duplicate, and what it wrote afterwards would be there
     /// twice.
+    ///
+    /// Asked whatever the failure was: its class says what went wrong, not on which connection.
     pub(crate) async fn blame(&mut self, failure: Failure) -> Failure {
-        if failure.breaks_connection() {
+        let (Some(consumer), Some(key)) = (self.claimed, self.key.as_ref().map(Key::stored)) else {
             return failure;
-        }
+        };
         let (connection, mark) = self.transaction.parts();
-        match within(BLAME_LIMIT, DB::is_open(connection, mark)).await {
-            Ok(false) => self.broken(Broken::Ended { committed: None }, 0),
-            // An aborted transaction says nothing, nor does a statement of a stopped handler that still runs;
-            // a lost connection is found out by the rollback.
-            Ok(true) | Err(_) => failure,
+        match within(BLAME_LIMIT, DB::was_ended(connection, mark, consumer, &key)).await {
+            Ok(true) => self.broken(Broken::Ended { committed: None }, 0),
+            // A connection that does not answer is closed by the rollback.
+            Ok(false) | Err(_) => failure,
         }
     }
 

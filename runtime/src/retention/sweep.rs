@@ -45,7 +45,8 @@ pub struct Batch {
     /// Whether the pass is over: the batch found nothing up to the end of the table.
     pub finished: bool,
     /// When the oldest key was stamped that the pass has come by and left. Once it is over, that is the oldest
-    /// that the consumer remembers.
+    /// that the consumer remembers, unless rows were moved meanwhile (`VACUUM FULL` and `CLUSTER`; on SQLite
+    /// `VACUUM`).
     pub oldest: Option<StampedAt>,
 }
 

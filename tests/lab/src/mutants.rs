@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use anyhow::anyhow;
 use clap::Args;
-use handstamp::laboratory::{Mutant, mutate, went_wrong};
+use handstamp::laboratory::{Mutant, arrivals, mutate};
 use serde::Serialize;
 
 use crate::guard;
@@ -28,6 +28,8 @@ struct Summary {
     experiment: &'static str,
     mutants: usize,
     caught: usize,
+    /// Those that need a database where there is none.
+    not_tried: usize,
     /// What the code that ships broke over the same seeds.
     violations_without: usize,
     seconds: f64,
@@ -42,8 +44,8 @@ struct Fate {
     caught_by: Option<Promise>,
     first_seed: Option<u64>,
     seeds: u64,
-    /// How often the wrong code ran.
-    went_wrong: u64,
+    /// How often its place was reached.
+    arrivals: u64,
 }
 
 /// Fails if a mutant is not caught, or if anything is caught without one.
@@ -59,6 +61,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let summary = Summary {
         experiment: "mutants",
         mutants: results.len(),
+        not_tried: mutants.len() - results.len(),
         caught: results.iter().filter(|fate| fate.caught_by.is_some()).count(),
         violations_without: usize::from(clean.is_some()),
         seconds: started.elapsed().as_secs_f64(),
@@ -67,7 +70,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if arguments.json {
         println!("{}", serde_json::to_string(&summary).expect("numbers and strings"));
     } else {
-        println!("{} of {} caught, {:.1} s", summary.caught, summary.mutants, summary.seconds);
+        let Summary { caught, mutants, not_tried, seconds, .. } = summary;
+        println!("{caught} of {mutants} caught, {not_tried} not tried, {seconds:.1} s");
     }
     let well = summary.caught == summary.mutants && clean.is_none();
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -88,10 +92,10 @@ fn fate(mutant: Mutant, seeds: u64) -> Option<Fate> {
             (Some(violation.promise), Some(violation.seed), run)
         })
     };
-    let went_wrong = went_wrong();
+    let arrivals = arrivals();
     mutate(None);
     let (caught_by, first_seed, seeds) = caught;
-    let fate = Fate { mutant: mutant.name(), caught_by, first_seed, seeds, went_wrong };
+    let fate = Fate { mutant: mutant.name(), caught_by, first_seed, seeds, arrivals };
     eprintln!("{fate}");
     Some(fate)
 }
@@ -110,16 +114,16 @@ fn on_a_database(mutant: Mutant, url: &str) -> (Option<Promise>, Option<u64>, u6
 
 impl std::fmt::Display for Fate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { mutant, caught_by, first_seed, seeds, went_wrong } = self;
+        let Self { mutant, caught_by, first_seed, seeds, arrivals } = self;
         match (caught_by, first_seed) {
             (Some(promise), Some(seed)) => {
                 write!(f, "{mutant:<26} caught by {promise:?} at seed {seed}, {seeds} seeds run")
             }
             (Some(promise), None) => write!(f, "{mutant:<26} caught by {promise:?} on a real database"),
-            _ if *went_wrong == 0 => {
-                write!(f, "{mutant:<26} NOT CAUGHT: its code never ran in {seeds} seeds")
+            _ if *arrivals == 0 => {
+                write!(f, "{mutant:<26} NOT CAUGHT: its place was never reached in {seeds} seeds")
             }
-            _ => write!(f, "{mutant:<26} NOT CAUGHT in {seeds} seeds, wrong {went_wrong} times"),
+            _ => write!(f, "{mutant:<26} NOT CAUGHT in {seeds} seeds, reached {arrivals} times"),
         }
     }
 }

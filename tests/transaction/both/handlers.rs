@@ -154,6 +154,20 @@ handler!(CommitsAndFails, Options::new(), |(EventId(id), ()): Id, conn| {
     Err("and then it fails".into())
 });
 
+handler!(CommitsBeginsAndErrs, Options::new(), |(EventId(id), ()): Id, conn| {
+    record(&id, conn).await?;
+    run("COMMIT", conn).await?;
+    run("BEGIN", conn).await?;
+    Ok(run("SELECT * FROM nowhere", conn).await?)
+});
+
+// Its error looks like that of a lost connection, and is another's.
+handler!(CommitsAndLosesAnother, Options::new(), |(EventId(id), ()): Id, conn| {
+    record(&id, conn).await?;
+    run("COMMIT", conn).await?;
+    Err(sqlx::Error::PoolTimedOut.into())
+});
+
 handler!(CommitsAndDawdles, Options::new().timeout_ms(50), |(EventId(id), ()): Id, conn| {
     record(&id, conn).await?;
     run("COMMIT", conn).await?;

@@ -3,8 +3,8 @@ use handstamp::internal::{Connections, Consumer, Job, Registered, Task};
 use handstamp::{Disposition, FailureKind, Message, MessageBuilder, Position, apply};
 
 use super::handlers::{
-    Commits, CommitsAndBegins, CommitsAndDawdles, CommitsAndFails, CommitsAndWaits, Credits, Decodes, Gate,
-    ParksTombstones, Rejects, RollsBack, TakesTombstones,
+    Commits, CommitsAndBegins, CommitsAndDawdles, CommitsAndFails, CommitsAndLosesAnother, CommitsAndWaits,
+    CommitsBeginsAndErrs, Credits, Decodes, Gate, ParksTombstones, Rejects, RollsBack, TakesTombstones,
 };
 use super::{Store, effects, keys, new_database};
 use crate::database::Database;
@@ -152,6 +152,18 @@ async fn a_handler_that_commits_and_then_fails_is_caught_as_well() {
 #[tokio::test]
 async fn a_handler_that_commits_and_then_takes_too_long_is_caught_as_well() {
     let (database, _) = ends_its_transaction(&Registered::<CommitsAndDawdles>::new(&())).await;
+    assert_eq!(effects(&database).await, ["evt-1"]);
+}
+
+#[tokio::test]
+async fn a_handler_that_commits_and_begins_and_then_meets_an_error_is_caught_as_well() {
+    let (database, _) = ends_its_transaction(&Registered::<CommitsBeginsAndErrs>::new(&())).await;
+    assert_eq!(effects(&database).await, ["evt-1"]);
+}
+
+#[tokio::test]
+async fn a_handler_that_commits_and_then_loses_another_connection_is_caught_as_well() {
+    let (database, _) = ends_its_transaction(&Registered::<CommitsAndLosesAnother>::new(&())).await;
     assert_eq!(effects(&database).await, ["evt-1"]);
 }
 

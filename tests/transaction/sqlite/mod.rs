@@ -9,6 +9,7 @@ mod delivery;
 #[path = "../both/handlers.rs"]
 mod handlers;
 mod journal;
+mod own_rollbacks;
 #[path = "../both/parking.rs"]
 mod parking;
 #[path = "../both/progress.rs"]

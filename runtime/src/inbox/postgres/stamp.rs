@@ -56,8 +56,22 @@ impl StampStore for Postgres {
         Ok(Claim { consumer: consumer.map(ConsumerId), stamped, parked, progress: next.zip(passed) })
     }
 
-    async fn is_open(connection: &mut PgConnection, mark: &Xid) -> sqlx::Result<bool> {
-        Ok(current_xid(connection).await? == mark.0)
+    async fn was_ended(
+        connection: &mut PgConnection,
+        mark: &Xid,
+        _: ConsumerId,
+        _: &[u8],
+    ) -> sqlx::Result<bool> {
+        match is_open(connection, mark).await {
+            Ok(open) => Ok(!open),
+            // Some transaction is aborted, or a statement that still ran has failed: outside of it the server
+            // tells what has become of the one that claimed.
+            Err(sqlx::Error::Database(_)) => {
+                sqlx::raw_sql("ROLLBACK").execute(&mut *connection).await?;
+                Ok(was_committed(connection, mark).await? == Some(true))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn unclaim(connection: &mut PgConnection, consumer: ConsumerId, key: &[u8]) -> sqlx::Result<()> {
@@ -71,23 +85,19 @@ impl StampStore for Postgres {
 
     async fn guard(connection: &mut PgConnection, mark: &Xid, guard: &Guard<'_>) -> sqlx::Result<bool> {
         let Some(tracking) = guard.tracking else {
-            return Self::is_open(connection, mark).await;
+            return is_open(connection, mark).await;
         };
         mutant!(GuardOutsideWhere => {
             let anywhere = GUARD.replace("pg_current_xact_id_if_assigned() =", "'0'::xid8 <");
             let raised = raise(connection, AssertSqlSafe(anywhere), mark, guard, tracking).await?;
-            return Ok(raised && Self::is_open(connection, mark).await?);
+            return Ok(raised && is_open(connection, mark).await?);
         });
         raise(connection, GUARD, mark, guard, tracking).await
     }
 
     async fn diagnose(connection: &mut PgConnection, mark: &Xid, guard: &Guard<'_>) -> sqlx::Result<Broken> {
-        if current_xid(connection).await? != mark.0 {
-            let status: Option<String> = sqlx::query_scalar("SELECT pg_xact_status($1::text::xid8)")
-                .bind(mark.0.as_deref())
-                .fetch_one(connection)
-                .await?;
-            return Ok(Broken::Ended { committed: status.map(|status| status == "committed") });
+        if !is_open(connection, mark).await? {
+            return Ok(Broken::Ended { committed: was_committed(connection, mark).await? });
         }
         let Some(Tracking { partition, acknowledged, .. }) = guard.tracking else {
             return Ok(Broken::Ended { committed: None });
@@ -137,8 +147,20 @@ async fn raise(
     Ok(updated.rows_affected() == 1)
 }
 
-async fn current_xid(connection: &mut PgConnection) -> sqlx::Result<Option<String>> {
-    sqlx::query_scalar("SELECT pg_current_xact_id_if_assigned()::text").fetch_one(connection).await
+/// Whether the transaction that claimed is the one that is open.
+async fn is_open(connection: &mut PgConnection, mark: &Xid) -> sqlx::Result<bool> {
+    let current: Option<String> =
+        sqlx::query_scalar("SELECT pg_current_xact_id_if_assigned()::text").fetch_one(connection).await?;
+    Ok(current == mark.0)
+}
+
+/// What has become of it since; `None` if the server does not know any more.
+async fn was_committed(connection: &mut PgConnection, mark: &Xid) -> sqlx::Result<Option<bool>> {
+    let status: Option<String> = sqlx::query_scalar("SELECT pg_xact_status($1::text::xid8)")
+        .bind(mark.0.as_deref())
+        .fetch_one(connection)
+        .await?;
+    Ok(status.map(|status| status == "committed"))
 }
 
 /// BEGIN and the settings of the transaction, one round trip. They only tighten: what the role has set

@@ -71,8 +71,22 @@ impl StampStore for Sqlite {
         Ok(Claim { consumer: consumer.map(ConsumerId), stamped, parked, progress: next.zip(passed) })
     }
 
-    async fn is_open(connection: &mut SqliteConnection, mark: &Savepoint) -> sqlx::Result<bool> {
-        is_open(connection, mark).await
+    /// SQLite rolls back by itself, too: a full disk, `ON CONFLICT ROLLBACK`. What the handler has committed
+    /// is told by its key.
+    async fn was_ended(
+        connection: &mut SqliteConnection,
+        mark: &Savepoint,
+        consumer: ConsumerId,
+        key: &[u8],
+    ) -> sqlx::Result<bool> {
+        if is_open(connection, mark).await? {
+            return Ok(false);
+        }
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM handstamp_inbox WHERE consumer = ? AND key = ?)")
+            .bind(consumer.0)
+            .bind(key)
+            .fetch_one(connection)
+            .await
     }
 
     async fn unclaim(
