@@ -3,11 +3,12 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use handstamp::internal::progress::{self, TrackedPartition, Tracking};
 use handstamp::internal::{Connections, Consumer, Job, Registered, Task, consumers};
 use handstamp::{FailureKind, Message, Position, idempotent};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use handstamp_tests::TestDatabase;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 const TOPIC: &str = "deposits";
@@ -18,18 +19,12 @@ async fn rolls_back(conn: &mut PgConnection) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Whether the progress moves past a message that was not applied, on the server at `url`.
-pub fn moves_past_what_was_rolled_back(url: &str) -> Result<bool> {
+/// Whether the progress moves past a message that was not applied.
+pub fn moves_past_what_was_rolled_back() -> Result<bool> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let name = format!("lab_{}", Uuid::now_v7().simple());
-        let mut server = PgConnection::connect(url).await.context("DATABASE_URL")?;
-        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut server).await?;
-        let options = url.parse::<sqlx::postgres::PgConnectOptions>()?.database(&name);
-        let moved = run_once(&PgPool::connect_with(options).await?).await;
-        let drop = format!("DROP DATABASE {name} WITH (FORCE)");
-        sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut server).await?;
-        moved
+        let database = TestDatabase::new().await;
+        run_once(database.pool()).await
     })
 }
 

@@ -5,6 +5,7 @@ mod guard;
 mod mutants;
 mod published;
 mod seeds;
+mod services;
 mod sim;
 mod simulate;
 

@@ -6,9 +6,11 @@ use std::thread;
 
 use crate::sim::{self, Report, Violation};
 
-/// Regressions first, then the seeds up to `seeds`, in order.
+/// Kept seeds first, then the others up to `seeds`, in order.
 pub fn run_all(seeds: u64) -> (Report, Vec<Violation>) {
-    let queue: Vec<u64> = sim::regressions().chain(0..seeds).collect();
+    let mut queue: Vec<u64> = sim::regressions().map(|(seed, _)| seed).collect();
+    let others: Vec<_> = (0..seeds).filter(|seed| !queue.contains(seed)).collect();
+    queue.extend(others);
     let next = AtomicUsize::new(0);
     let results = on_all_cores(|| {
         let mut report = Report::default();

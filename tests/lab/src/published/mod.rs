@@ -11,7 +11,6 @@ mod kill;
 mod member;
 mod output;
 mod record;
-mod services;
 mod statistics;
 mod storage;
 mod throughput;

@@ -213,11 +213,11 @@ impl World {
     pub(super) fn accept(&mut self, offsets: &[Commit]) -> Verdict {
         for &Commit { tp, next, topic } in offsets {
             let lanes = self.lanes(tp);
-            // Kafka cannot tell, and the next start refuses to believe it.
-            if topic.is_some_and(|topic| topic != self.kafka.topic(tp)) {
-                self.oracle.excuse(tp, next);
+            // One of a topic that is gone: Kafka cannot tell, and the next start refuses to believe it.
+            let foreign = topic.is_some_and(|topic| topic != self.kafka.topic(tp));
+            if !foreign {
+                self.oracle.offset_committed(&self.kafka, &self.database.state, lanes, next)?;
             }
-            self.oracle.offset_committed(&self.kafka, &self.database.state, lanes, next)?;
             let before = self.kafka.committed.insert(tp, next);
             self.report.offsets_moved_back += u64::from(before > Some(next));
             self.note(|_| format!("Kafka has {next} for {tp:?}"));

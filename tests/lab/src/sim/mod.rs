@@ -23,8 +23,9 @@ mod world;
 
 pub use self::report::{Promise, Report, Violation};
 use self::world::World;
+use handstamp::laboratory::Mutant;
 
-/// Seeds that have failed once, each with the reason.
+/// Seeds at which known mistakes show.
 const REGRESSIONS: &str = include_str!("regressions.txt");
 
 /// Runs one seed. With `trace` it prints its knobs and every step.
@@ -39,9 +40,13 @@ pub fn run(seed: u64, trace: bool) -> (Report, Option<Violation>) {
     (report, violation)
 }
 
-/// The seeds of `regressions.txt`.
-pub fn regressions() -> impl Iterator<Item = u64> {
-    REGRESSIONS.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok())
+/// The seeds of `regressions.txt`, each with the mutant that makes its mistake.
+pub fn regressions() -> impl Iterator<Item = (u64, Mutant)> {
+    REGRESSIONS.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let mut words = line.split_whitespace();
+        let seed = words.next().and_then(|seed| seed.parse().ok());
+        seed.zip(words.next().and_then(Mutant::find)).unwrap_or_else(|| panic!("regressions.txt: {line}"))
+    })
 }
 
 #[cfg(test)]
@@ -50,7 +55,7 @@ mod tests {
 
     #[test]
     fn every_promise_holds_on_three_hundred_seeds() {
-        for seed in regressions().chain(0..300) {
+        for seed in regressions().map(|(seed, _)| seed).chain(0..300) {
             let (_, violation) = run(seed, false);
             if let Some(violation) = violation {
                 panic!("{violation}; replay: cargo run --release --bin lab -- sim --seed {seed}");

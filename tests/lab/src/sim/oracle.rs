@@ -103,7 +103,7 @@ impl Oracle {
     }
 
     /// An offset that Kafka may be told although it is ahead.
-    pub(super) fn excuse(&mut self, tp: Tp, next: NextOffset) {
+    fn excuse(&mut self, tp: Tp, next: NextOffset) {
         let excused = self.excused.entry(tp).or_insert(next);
         *excused = next.max(*excused);
     }
@@ -111,6 +111,7 @@ impl Oracle {
     /// All partitions of a topic begin anew.
     pub(super) fn start_over(&mut self, topic: u16) {
         self.settled.retain(|lane, _| lane.tp.topic != topic);
+        self.excused.retain(|tp, _| tp.topic != topic);
     }
 
     /// The lowest offset of a lane that is not dealt with: the end of the log if there is none.

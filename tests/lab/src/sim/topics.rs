@@ -1,4 +1,4 @@
-use handstamp::flow::{Event, LaneId, NextOffset, Offset, Tp};
+use handstamp::flow::{Event, LaneId, Offset, Tp};
 
 use super::process::Stage;
 use super::state;
@@ -11,9 +11,6 @@ impl World {
     pub(super) fn recreate_topic(&mut self) {
         let topic = self.any_tp().topic;
         self.report.topics_recreated += 1;
-        for (&tp, log) in self.kafka.logs.iter().filter(|(tp, _)| tp.topic == topic) {
-            self.oracle.excuse(tp, NextOffset(log.end));
-        }
         self.kafka.recreate(topic);
         self.oracle.start_over(topic);
         self.note(|_| format!("topic {topic} is deleted and made anew"));

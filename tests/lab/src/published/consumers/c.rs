@@ -1,11 +1,11 @@
 use anyhow::Result;
 use shipped::Told;
 
-use super::Task;
+use super::{Task, evictions};
 
 /// handstamp, as it ships.
 pub async fn run(task: Task) -> Result<()> {
-    tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
+    evictions::log_all()?;
     let Task { source, pool, work, tally } = task;
     let told = move |told| match told {
         Told::Started => tally.begin(),

@@ -2,15 +2,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use handstamp::laboratory::{self, Point};
 use handstamp::{EventId, Json, Kafka, Notice, State, Worker, idempotent};
-use log::{LevelFilter, Log, Metadata};
 use shipped::{Deposit, Work};
 use sqlx::PgConnection;
-use tracing_subscriber::EnvFilter;
 
-use super::Task;
+use super::{Task, evictions};
 
 static FROZEN_FOR: Mutex<Option<Duration>> = Mutex::new(None);
 
@@ -27,11 +25,7 @@ async fn credit(
 /// handstamp with a thread that polls no more while a handler stalls. As it ships that thread waits for no
 /// handler, so that only a process that gets no time at all is evicted.
 pub async fn run(task: Task) -> Result<()> {
-    // It tells of every eviction; the worker's own log of one in a while.
-    log::set_logger(&Listening).map_err(|error| anyhow!("{error}"))?;
-    log::set_max_level(LevelFilter::Warn);
-    let filter = EnvFilter::new("info,handstamp::librdkafka=debug");
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
+    evictions::log_all()?;
     laboratory::on_reach(|point| {
         if point == Point::AfterPoll {
             stand_still();
@@ -67,18 +61,4 @@ fn stand_still() {
     if let Some(long) = long {
         thread::sleep(long);
     }
-}
-
-/// Evictions are warnings in librdkafka's log, which the client passes on if somebody listens to `log`. What it
-/// passes on is in `tracing`.
-struct Listening;
-
-impl Log for Listening {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, _: &log::Record<'_>) {}
-
-    fn flush(&self) {}
 }

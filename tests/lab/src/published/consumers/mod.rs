@@ -4,6 +4,7 @@ mod a1;
 mod a2;
 mod b;
 mod c;
+mod evictions;
 mod frozen;
 mod plain;
 mod tally;

@@ -20,7 +20,7 @@ use self::trial::Plan;
 use super::consumers::Consumer;
 use super::output::{Output, Progress};
 use super::record::Record;
-use super::services;
+use crate::services;
 
 /// Each with what was published of it: medians of five runs, of a consumer in Python.
 const VARIANTS: [Variant; 4] = [
@@ -73,7 +73,9 @@ pub async fn run(arguments: &Arguments) -> Result<Vec<String>> {
             Err(error) => failings.push(format!("{error:#}")),
         }
     }
-    arguments.output.draw("kill", &report::chart(&summaries, arguments.messages, arguments.kills))?;
+    if failings.is_empty() {
+        arguments.output.draw("kill", &report::chart(&summaries, arguments.messages, arguments.kills))?;
+    }
     arguments.output.print(&summaries, &report::table(&summaries))?;
     failings.extend(summaries.iter().flat_map(|summary| failing(summary, arguments.kills as u64)));
     Ok(failings)

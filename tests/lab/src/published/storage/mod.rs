@@ -10,7 +10,7 @@ use clap::Args;
 use self::ids::Ids;
 use self::report::Report;
 use super::output::{Output, Progress};
-use super::services;
+use crate::services;
 
 #[derive(Debug, Args)]
 pub struct Arguments {

@@ -13,7 +13,7 @@ use super::consumers::Consumer;
 use super::feed::Feed;
 use super::output::{Output, Progress};
 use super::record::Record;
-use super::services;
+use crate::services;
 
 /// What is compared, each with what was published of it: messages a second, of a consumer in Python.
 const VARIANTS: [Variant; 5] = [

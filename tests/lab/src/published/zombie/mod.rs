@@ -15,7 +15,7 @@ use self::trial::Plan;
 use super::consumers::Consumer;
 use super::output::{Output, Progress};
 use super::record::Record;
-use super::services;
+use crate::services;
 
 /// Each with what was published of it: in five runs together, of consumers in Python.
 const VARIANTS: [Variant; 3] = [
@@ -77,7 +77,9 @@ pub async fn run(arguments: &Arguments) -> Result<Vec<String>> {
             Err(error) => failings.push(format!("{error:#}")),
         }
     }
-    arguments.output.draw("zombie", &report::chart(&summaries, arguments.stall_every))?;
+    if failings.is_empty() {
+        arguments.output.draw("zombie", &report::chart(&summaries, arguments.stall_every))?;
+    }
     arguments.output.print(&summaries, &report::table(&summaries))?;
     failings.extend(summaries.iter().flat_map(failing));
     Ok(failings)

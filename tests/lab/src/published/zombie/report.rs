@@ -56,6 +56,9 @@ impl Summary {
 pub fn failing(summary: &Summary) -> Vec<String> {
     let variant = summary.variant;
     let mut failings = Vec::new();
+    if variant == "b" && summary.duplicates == 0 {
+        failings.push("b doubled nothing: these stalls show nothing".to_owned());
+    }
     for Trial { run, stalls, evictions, counts, .. } in &summary.trials {
         let mut fail = |what: String| failings.push(format!("{variant}, run {run}: {what}"));
         if variant != "b" && (counts.duplicates, counts.lost) != (0, 0) {
