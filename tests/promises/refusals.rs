@@ -4,11 +4,12 @@ use std::future::pending;
 use std::str::FromStr;
 use std::time::Duration;
 
+use anyhow::ensure;
 use handstamp::{EventId, Kafka, Notice, Worker, WorkerBuilder, idempotent};
-use handstamp_tests::{Running, TestDatabase, TestTopic, kafka_brokers, unique};
+use handstamp_tests::{Running, TestDatabase, TestTopic, eventually, kafka_brokers, unique};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgConnection, Postgres};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::credit::{credit, write_effect};
 use crate::logs::Logs;
@@ -88,8 +89,19 @@ async fn a_topic_that_is_made_a_moment_later_is_waited_for() {
     let scene = Scene::new(1).await;
     let topic = TestTopic::named(&kafka_brokers(), &unique("topic"));
     let mut worker = Running::start(scene.worker().consume::<credit>(topic.name()));
-    // The moment itself: by then it has asked, and goes on asking.
-    sleep(Duration::from_secs(1)).await;
+    // The database is asked first, Kafka at once after that; to make a topic takes longer.
+    eventually(SOON, async || {
+        let asked: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity
+                            WHERE datname = current_database() AND state = 'idle'
+                              AND query LIKE '%handstamp.migrations%')",
+        )
+        .fetch_one(&mut scene.connect().await)
+        .await?;
+        ensure!(asked, "the worker has not looked at the database yet");
+        Ok(())
+    })
+    .await;
     topic.make(1).await;
     topic.produce(event("evt-1")).await;
     worker.until_done(1).await;
