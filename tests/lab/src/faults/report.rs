@@ -101,7 +101,7 @@ impl RowReport {
         }
         for (wrong, reason) in [
             (self.deliveries == 0, "nothing was delivered"),
-            (expects.duplicates && self.duplicates_skipped == 0, "no duplicate was delivered"),
+            (expects.duplicates && self.redeliveries == 0, "no record came again"),
             (expects.takeovers && self.takeovers == 0, "no partition changed hands unasked"),
             (expects.no_redelivery && self.redeliveries > 0, "records came again after a clean end"),
             (self.idle_transactions > 0, "transactions were left open"),
@@ -227,13 +227,17 @@ mod tests {
     /// Ten kills were asked for and seen, and nothing is wrong.
     fn good() -> RowReport {
         let faults = BTreeMap::from([(Fault::Kills, Count { asked: 10, injected: 12, observed: 10 })]);
-        RowReport { faults, deliveries: 100, duplicates_skipped: 5, takeovers: 1, ..RowReport::default() }
+        RowReport { faults, deliveries: 100, redeliveries: 5, takeovers: 1, ..RowReport::default() }
     }
 
     fn fails(change: impl FnOnce(&mut RowReport)) -> bool {
+        fails_where(Expects { duplicates: true, takeovers: true, no_redelivery: false }, change)
+    }
+
+    fn fails_where(expects: Expects, change: impl FnOnce(&mut RowReport)) -> bool {
         let mut report = good();
         change(&mut report);
-        report.judge(Expects { duplicates: true, takeovers: true, no_redelivery: true });
+        report.judge(expects);
         report.failed()
     }
 
@@ -250,9 +254,20 @@ mod tests {
     }
 
     #[test]
-    fn a_row_in_which_nothing_came_twice_proves_nothing() {
-        assert!(fails(|report| report.duplicates_skipped = 0));
+    fn duplicates_that_the_load_wrote_do_not_show_that_records_came_again() {
+        assert!(fails(|report| (report.redeliveries, report.duplicates_skipped) = (0, 5)));
+    }
+
+    #[test]
+    fn a_row_in_which_no_partition_changed_hands_proves_nothing() {
         assert!(fails(|report| report.takeovers = 0));
+    }
+
+    #[test]
+    fn a_record_that_comes_again_after_a_clean_end_fails_the_row() {
+        let clean = Expects { no_redelivery: true, ..Expects::default() };
+        assert!(!fails_where(clean, |report| report.redeliveries = 0));
+        assert!(fails_where(clean, |report| report.redeliveries = 1));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct Ask {
 /// What a row must have seen besides its faults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Expects {
-    /// Messages that came again after they were applied.
+    /// Records that came again after they were dealt with.
     pub duplicates: bool,
     /// Partitions whose reader was replaced while it thought that it was still theirs.
     pub takeovers: bool,

@@ -14,7 +14,7 @@ pub const ROW: Row = Row {
     id: "F9",
     what: "links cut behind and before a COMMIT",
     asks: &[Ask::new(Fault::CommitsDoneUnheard, 100, 750), Ask::new(Fault::CommitsUndone, 100, 750)],
-    expects: Expects { duplicates: true, takeovers: false, no_redelivery: false },
+    expects: Expects { duplicates: false, takeovers: false, no_redelivery: false },
     run: |trial| Box::pin(run(trial)),
 };
 
