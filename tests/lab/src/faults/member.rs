@@ -101,25 +101,33 @@ impl Member {
         self.process.signal(signal);
     }
 
-    /// Kills it; whether it was reading and died of that.
-    pub async fn kill(mut self) -> bool {
+    /// Kills it; whether it was reading. An error if something else had ended it before.
+    pub async fn kill(self) -> Result<bool> {
         let reading = !self.strike().is_empty();
         self.process.signal(Signal::Kill);
-        let status = self.process.wait(PATIENCE).await;
-        self.journal.leave(self.number);
-        reading && status.signal() == Some(libc::SIGKILL)
+        self.killed().await?;
+        Ok(reading)
     }
 
     /// Waits until it has killed itself: the point, or `None` if it does not within `limit` and was killed.
-    pub async fn die(mut self, limit: Duration) -> Option<String> {
+    /// An error if something else had ended it before.
+    pub async fn die(mut self, limit: Duration) -> Result<Option<String>> {
         let reached = timeout(limit, self.said.wait_for(|said| said.reached.is_some())).await.is_ok();
         self.strike();
         if !reached {
             self.process.signal(Signal::Kill);
         }
+        let said = self.said.clone();
+        self.killed().await?;
+        let reached = said.borrow().reached.clone();
+        Ok(reached)
+    }
+
+    async fn killed(mut self) -> Result<()> {
         let status = self.process.wait(PATIENCE).await;
         self.journal.leave(self.number);
-        if status.signal() == Some(libc::SIGKILL) { self.said().reached } else { None }
+        ensure!(status.signal() == Some(libc::SIGKILL), "{} had ended by itself: {status}", self.post);
+        Ok(())
     }
 
     /// Tells it to stop, and returns how long it took.
@@ -151,5 +159,40 @@ impl Said {
             Told::Reached { point } => self.reached = Some(point),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(script: &str, logs: &Path) -> Member {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Member::spawn(command, 0, "post", &Arc::new(Journal::new(1)), logs)
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_had_ended_by_itself_does_not_pass_for_killed() {
+        let logs = tempfile::tempdir().expect("there is room");
+        let mut member = member("exit 3", logs.path());
+        member.until("over", |_| false).await.expect_err("it says nothing and ends");
+        let error = member.kill().await.expect_err("it was not killed");
+        assert!(error.to_string().contains("exit status: 3"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_ends_before_its_point_does_not_pass_for_one_that_never_gets_there() {
+        let logs = tempfile::tempdir().expect("there is room");
+        let error = member("exit 3", logs.path()).die(PATIENCE).await.expect_err("it did not kill itself");
+        assert!(error.to_string().contains("exit status: 3"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_kills_itself_tells_where() {
+        let logs = tempfile::tempdir().expect("there is room");
+        let script = r#"echo '{"reached":{"point":"in-handler"}}'; kill -KILL $$"#;
+        let died = member(script, logs.path()).die(PATIENCE).await.expect("it killed itself");
+        assert_eq!(died.as_deref(), Some("in-handler"));
     }
 }

@@ -234,11 +234,12 @@ impl Stage {
         let mut unclean = Vec::new();
         for member in members {
             // A process that cannot drain has been reported as stuck.
-            if self.broken.is_some() || stuck.is_some() {
-                member.kill().await;
-            } else if let Err(error) = member.stop().await {
-                unclean.push(error.to_string());
-            }
+            let ended = if self.broken.is_some() || stuck.is_some() {
+                member.kill().await.map(drop)
+            } else {
+                member.stop().await.map(drop)
+            };
+            unclean.extend(ended.err().map(|error| error.to_string()));
         }
         let watched = self.watch.stop().await;
         let book = self.ledger.snapshot();

@@ -79,7 +79,7 @@ async fn kill_on(trial: &Trial, stage: &Stage, plan: &Plan, number: u64) -> Resu
     while let Some(point) = plan.next(&mut random) {
         let process = stage.enlist(&post.with(Trigger::crash(point, nth(point, &mut random))));
         trial.injected(Fault::CrashPointKills);
-        if process.die(LIMIT).await.as_deref() == Some(point.name()) {
+        if process.die(LIMIT).await?.as_deref() == Some(point.name()) {
             trial.observed(Fault::CrashPointKills);
             plan.died(point);
         }

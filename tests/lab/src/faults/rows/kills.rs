@@ -49,7 +49,7 @@ async fn kill_one(trial: &Trial, stage: &Stage, post: Post, purpose: u64) -> Res
         member.until_done(1).await?;
         sleep(Duration::from_millis(random.below(500))).await;
         trial.injected(Fault::Kills);
-        if member.kill().await {
+        if member.kill().await? {
             trial.observed(Fault::Kills);
         }
     }
