@@ -13,7 +13,7 @@
 //!    another process said). `stage.journal` holds what all processes said.
 //! 4. `trial.close(stage, members)` waits until all is dealt with and compares it with the ledger.
 //!
-//! What a row finds besides goes into `trial.blame`; an error or a panic fails it as well.
+//! What a row finds besides goes into `trial.blame`; an error, a panic or no end in time fails it as well.
 
 mod arena;
 mod journal;
@@ -34,11 +34,12 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use futures_util::FutureExt;
+use tokio::time::timeout;
 
 use self::arena::Arena;
 use self::report::{RowReport, Summary};
@@ -127,13 +128,20 @@ async fn run_rows(arguments: &Arguments) -> Result<Summary> {
 async fn run_row(arena: Arc<Arena>, row: Row, size: Size) -> RowReport {
     let started = Instant::now();
     let trial = Arc::new(Trial::new(arena, row, size));
-    // What the tests share panics where it fails, and has told why by then.
-    match AssertUnwindSafe((row.run)(Arc::clone(&trial))).catch_unwind().await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => trial.blame(format!("{error:#}")),
-        Err(_) => trial.blame("it panicked, see above"),
+    if let Err(error) = ended((row.run)(Arc::clone(&trial)), size.limit()).await {
+        trial.blame(format!("{error:#}"));
     }
     trial.finish(started.elapsed())
+}
+
+/// How it ended; a panic and no end are errors as well.
+async fn ended(run: impl Future<Output = Result<()>>, limit: Duration) -> Result<()> {
+    match AssertUnwindSafe(timeout(limit, run)).catch_unwind().await {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(_)) => bail!("not at its end after {limit:?}, and given up"),
+        // What the tests share panics where it fails, and has told why by then.
+        Err(_) => bail!("it panicked, see above"),
+    }
 }
 
 fn chosen(only: &[String]) -> Result<Vec<&'static Row>> {
@@ -142,4 +150,17 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Row>> {
     }
     let wanted = |row: &&Row| only.is_empty() || only.iter().any(|id| id == row.id);
     Ok(rows::ALL.iter().filter(wanted).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_row_without_end_fails() {
+        let error = ended(pending(), Duration::ZERO).await.expect_err("it did not end");
+        assert!(error.to_string().contains("not at its end"), "{error}");
+    }
 }

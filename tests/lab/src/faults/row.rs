@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -109,6 +110,15 @@ impl Size {
             Self::Smoke => "smoke",
             Self::Ci => "ci",
             Self::Full => "full",
+        }
+    }
+
+    /// How long a row may take: several times what the longest does.
+    pub fn limit(self) -> Duration {
+        match self {
+            Self::Smoke => Duration::from_mins(5),
+            Self::Ci => Duration::from_mins(10),
+            Self::Full => Duration::from_hours(1),
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use tokio::time::sleep;
 
 use crate::faults::row::{Ask, Expects, Fault, Row};
@@ -20,10 +20,10 @@ pub const ROW: Row = Row {
 async fn run(trial: Arc<Trial>) -> Result<()> {
     let stage = trial.stage(Setup::default().rate(500)).await?;
     let members: Vec<_> = ["0", "1", "2"].map(|name| stage.enlist(&Post::fixed(name))).into();
-    stage.journal.until_applied(1).await;
     let mut random = trial.random(0);
     let mut connection = stage.connect().await?;
     while trial.wants(Fault::BackendTerminations) {
+        ensure!(stage.journal.until_applied(1).await, "nothing is applied any more");
         // True once the server has seen it go. A transaction may end between the choice and the blow: that
         // one hits an idle connection.
         let gone: Option<bool> = sqlx::query_scalar(

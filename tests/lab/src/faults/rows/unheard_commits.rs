@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use futures_util::future::join_all;
+use anyhow::{Result, ensure};
+use futures_util::future::try_join_all;
 use tokio::time::sleep;
 
 use crate::faults::link::{Cut, Link};
@@ -30,19 +30,20 @@ async fn run(trial: Arc<Trial>) -> Result<()> {
         members.push(member);
         links.push(link);
     }
-    join_all((0..).zip(&links).map(|(purpose, link)| cut(&trial, &stage, link, purpose))).await;
+    try_join_all((0..).zip(&links).map(|(purpose, link)| cut(&trial, &stage, link, purpose))).await?;
     trial.close(stage, members).await
 }
 
-async fn cut(trial: &Trial, stage: &Stage, link: &Link, purpose: u64) {
+async fn cut(trial: &Trial, stage: &Stage, link: &Link, purpose: u64) -> Result<()> {
     let mut random = trial.random(purpose);
     loop {
         let cuts =
             [(Fault::CommitsDoneUnheard, Cut::BehindCommit), (Fault::CommitsUndone, Cut::BeforeCommit)];
         let wanted: Vec<_> = cuts.into_iter().filter(|(fault, _)| trial.wants(*fault)).collect();
         if wanted.is_empty() {
-            return;
+            return Ok(());
         }
+        ensure!(stage.journal.until_applied(1).await, "nothing is applied any more");
         let (fault, cut) = random.pick(&wanted);
         if link.cut(cut, Duration::from_secs(5)).await {
             trial.injected(fault);
