@@ -43,7 +43,7 @@ use tokio::time::timeout;
 
 use self::arena::Arena;
 use self::report::{RowReport, Summary};
-use self::results::Results;
+use self::results::{Origin, Results};
 use self::row::{Row, Size};
 use self::trial::Trial;
 pub use self::worker::{WorkerArguments, work};
@@ -98,7 +98,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 async fn run_rows(arguments: &Arguments) -> Result<Summary> {
     let rows = chosen(&arguments.only)?;
     let path = arguments.state.clone().unwrap_or_else(|| Results::default_path(arguments.size));
-    let mut results = if arguments.fresh { Results::fresh(&path) } else { Results::open(&path)? };
+    let origin = Origin::of(arguments)?;
+    let mut results =
+        if arguments.fresh { Results::fresh(&path, origin) } else { Results::open(&path, origin)? };
     let mut arena = None;
     let mut reports = Vec::new();
     for row in rows {

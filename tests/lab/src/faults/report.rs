@@ -35,6 +35,8 @@ pub struct RowReport {
     pub recovery_p99_ms: u64,
     pub recovery_max_ms: u64,
     pub seconds: f64,
+    /// Taken over, and not run.
+    pub from_earlier_run: bool,
     /// Why it failed; empty if it did not.
     pub blame: Vec<String>,
     #[serde(skip)]
@@ -175,7 +177,7 @@ impl fmt::Display for RowReport {
         write!(
             f,
             "{:4} {:46} asked {}, injected {}, observed {}; deliveries {}, duplicates skipped {}, takeovers {}; \
-             lost {}, twice {}, out of order {}, dead and applied {}, stuck {}; recovery {}; {:.0} s: {}",
+             lost {}, twice {}, out of order {}, dead and applied {}, stuck {}; recovery {}; {:.0} s: {}{}",
             self.id,
             self.what,
             counts(|count| count.asked),
@@ -192,6 +194,7 @@ impl fmt::Display for RowReport {
             self.recovery(),
             self.seconds,
             if self.failed() { "FAILED" } else { "ok" },
+            if self.from_earlier_run { " (from an earlier run)" } else { "" },
         )?;
         for reason in &self.blame {
             write!(f, "\n       {reason}")?;

@@ -43,7 +43,8 @@ pub struct Expects {
 }
 
 /// How much is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Size {
     /// A tenth of `ci`: shows that the laboratory works.
     #[value(hide = true)]

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use handstamp::{Disposition, Kafka, Notice, Worker};
+use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
@@ -43,7 +44,8 @@ pub struct WorkerArguments {
 }
 
 /// A worker that breaks the promise, to see that the oracle notices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Broken {
     /// No inbox: effects, then the offset. Must apply some twice.
     EffectsFirst,
