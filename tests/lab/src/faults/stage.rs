@@ -125,8 +125,6 @@ impl Post {
 pub struct Findings {
     pub verdict: Verdict,
     pub watched: Watched,
-    /// What was not dealt with in time.
-    pub stuck: Option<String>,
     /// Members that did not end well when they were told to stop.
     pub unclean: Vec<String>,
     /// The last statements of transactions that stayed open with nobody at work in them.
@@ -244,10 +242,14 @@ impl Stage {
         let watched = self.watch.stop().await;
         let book = self.ledger.snapshot();
         ensure!(book.unwritten == 0, "{} records could not be written", book.unwritten);
-        let verdict = Holdings::read(&mut connection).await?.judge(&book);
+        let mut verdict = Holdings::read(&mut connection).await?.judge(&book);
+        verdict.early_offsets = u64::try_from(watched.early.len())?;
+        verdict.examples.extend(watched.early.iter().take(3).cloned());
+        verdict.stuck = u64::from(stuck.is_some());
+        verdict.examples.extend(stuck);
         self.topic.delete().await;
         let events = u64::try_from(book.events.len())?;
-        Ok(Findings { verdict, watched, stuck, unclean, idle_transactions, events })
+        Ok(Findings { verdict, watched, unclean, idle_transactions, events })
     }
 }
 

@@ -91,34 +91,20 @@ impl Trial {
         let findings = stage.close(members).await?;
         let counts = journal.counts();
         let mut report = self.report();
-        let verdict = findings.verdict;
         report.events += findings.events;
         report.deliveries += counts.deliveries;
         report.duplicates_skipped += counts.duplicates;
         report.redeliveries += counts.redeliveries;
         report.takeovers += counts.takeovers;
-        report.lost += verdict.lost;
-        report.unparked += verdict.unparked;
-        report.applied_twice += verdict.applied_twice;
-        report.out_of_order += verdict.out_of_order;
-        report.dead_and_applied += verdict.dead_and_applied;
-        report.wrongly_dead += verdict.wrongly_dead;
-        report.unbalanced += verdict.unbalanced;
-        report.early_offsets += u64::try_from(findings.watched.early.len())?;
+        report.verdict += findings.verdict;
         report.idle_transactions += u64::try_from(findings.idle_transactions.len())?;
         report.blame.extend(findings.idle_transactions);
         report.resident_mb = report.resident_mb.max(findings.watched.resident_mb);
         report.recoveries.extend(journal.recoveries());
         report.blame.extend(findings.unclean);
-        report.blame.extend(verdict.examples);
-        report.blame.extend(findings.watched.early.into_iter().take(3));
         report.blame.extend(journal.refusals().into_iter().take(3));
         if findings.watched.samples == 0 {
             report.blame.push("committed offsets were never compared with the database".to_owned());
-        }
-        if let Some(stuck) = findings.stuck {
-            report.stuck += 1;
-            report.blame.push(stuck);
         }
         Ok(())
     }

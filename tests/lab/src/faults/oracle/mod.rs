@@ -1,7 +1,9 @@
 //! Sees what happened, by connections of its own and from nothing that the runtime says of itself.
 
+mod holdings;
 mod verdict;
 mod watch;
 
-pub use self::verdict::{Holdings, Verdict};
+pub use self::holdings::Holdings;
+pub use self::verdict::Verdict;
 pub use self::watch::{Subject, Watch, Watched};

@@ -1,0 +1,198 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use sqlx::PgConnection;
+
+use super::Verdict;
+use crate::faults::ledger::{Book, Fate};
+
+/// What the database holds at the end.
+#[derive(Clone, Debug, Default)]
+pub struct Holdings {
+    /// In the order in which they were written.
+    pub effects: Vec<Effect>,
+    /// Partition and offset of every dead letter that is open.
+    pub letters: Vec<(i32, i64)>,
+    /// Accounts that were ever paid into.
+    pub balances: HashMap<i64, i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Effect {
+    pub event: i64,
+    pub account: i64,
+    pub amount: i64,
+    pub partition: i32,
+    pub position: i64,
+}
+
+impl Holdings {
+    /// Reads them.
+    pub async fn read(connection: &mut PgConnection) -> sqlx::Result<Self> {
+        let effects: Vec<(i64, i64, i64, i32, i64)> =
+            sqlx::query_as("SELECT event, account, amount, partition, position FROM effects ORDER BY id")
+                .fetch_all(&mut *connection)
+                .await?;
+        let effect = |(event, account, amount, partition, position)| Effect {
+            event,
+            account,
+            amount,
+            partition,
+            position,
+        };
+        let effects = effects.into_iter().map(effect).collect();
+        let letters = sqlx::query_as(
+            r#"SELECT partition, "offset" FROM handstamp.dead_letters WHERE closed_at IS NULL"#,
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        let balances: Vec<(i64, i64)> = sqlx::query_as("SELECT id, balance FROM account WHERE balance <> 0")
+            .fetch_all(connection)
+            .await?;
+        Ok(Self { effects, letters, balances: balances.into_iter().collect() })
+    }
+
+    /// Compares them with what was written to the topic.
+    pub fn judge(&self, book: &Book) -> Verdict {
+        let mut verdict = Verdict::default();
+        let mut applied: BTreeMap<i64, u64> = BTreeMap::new();
+        let mut sums: HashMap<i64, i64> = HashMap::new();
+        let mut last: HashMap<i32, i64> = HashMap::new();
+        for effect in &self.effects {
+            let times = applied.entry(effect.event).or_default();
+            *times += 1;
+            if *times > 1 {
+                verdict.applied_twice += 1;
+                verdict.example(|| format!("applied again: {effect:?}"));
+            }
+            *sums.entry(effect.account).or_default() += effect.amount;
+            let before = last.insert(effect.partition, effect.position).unwrap_or(-1);
+            if before >= effect.position {
+                verdict.out_of_order += 1;
+                verdict.example(|| format!("after offset {before}: {effect:?}"));
+            }
+        }
+        let accounts: BTreeSet<&i64> = sums.keys().chain(self.balances.keys()).collect();
+        let differing = accounts.iter().filter(|account| sums.get(account) != self.balances.get(account));
+        verdict.unbalanced = count(differing);
+        self.judge_fates(book, &applied, &mut verdict);
+        verdict
+    }
+
+    fn judge_fates(&self, book: &Book, applied: &BTreeMap<i64, u64>, verdict: &mut Verdict) {
+        let mut letters: HashMap<(i32, i64), u64> = HashMap::new();
+        for letter in &self.letters {
+            *letters.entry(*letter).or_default() += 1;
+        }
+        let mut missing = BTreeSet::new();
+        for (partition, log) in (0..).zip(&book.logs) {
+            for (offset, number) in (0..).zip(log) {
+                let event = i64::try_from(*number).expect("numbers fit");
+                let is_applied = applied.contains_key(&event);
+                let dead = letters.get(&(partition, offset)).copied().unwrap_or(0);
+                let fate = book.events[*number].fate;
+                let lost = matches!(fate, Fate::Applied(_)) && !is_applied && missing.insert(event);
+                let unparked = matches!(fate, Fate::Parked(_)) && dead == 0;
+                let wrongly_dead = dead > u64::from(matches!(fate, Fate::Parked(_)));
+                let both = dead > 0 && is_applied;
+                verdict.lost += u64::from(lost);
+                verdict.unparked += u64::from(unparked);
+                verdict.wrongly_dead += u64::from(wrongly_dead);
+                verdict.dead_and_applied += u64::from(both);
+                for (is, what) in [
+                    (lost, "lost"),
+                    (unparked, "not parked"),
+                    (wrongly_dead, "dead"),
+                    (both, "dead and applied"),
+                ] {
+                    if is {
+                        verdict
+                            .example(|| format!("{what}: event {event} at {partition}@{offset}, {fate:?}"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn count(items: impl Iterator) -> u64 {
+    u64::try_from(items.count()).expect("counts fit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::ledger::Event;
+    use crate::faults::worker::Trouble;
+
+    /// One partition: a good event, a poison one, another good one.
+    fn book() -> Book {
+        let event = |fate| Event { account: 1, amount: 10, fate };
+        let good = event(Fate::Applied(Trouble::None));
+        let events = vec![good, event(Fate::Parked(Trouble::Rejected)), good];
+        Book { events, logs: vec![vec![0, 1, 2]], unwritten: 0 }
+    }
+
+    fn effect(event: i64) -> Effect {
+        Effect { event, account: 1, amount: 10, partition: 0, position: event }
+    }
+
+    fn holdings() -> Holdings {
+        let effects = vec![effect(0), effect(2)];
+        Holdings { effects, letters: vec![(0, 1)], balances: HashMap::from([(1, 20)]) }
+    }
+
+    fn judged(change: impl FnOnce(&mut Holdings)) -> Verdict {
+        let mut holdings = holdings();
+        change(&mut holdings);
+        Verdict { examples: Vec::new(), ..holdings.judge(&book()) }
+    }
+
+    #[test]
+    fn what_was_done_right_is_not_blamed() {
+        assert_eq!(judged(|_| {}), Verdict::default());
+    }
+
+    #[test]
+    fn an_event_without_effect_is_lost() {
+        let verdict = judged(|holdings| {
+            holdings.effects.pop();
+            holdings.balances.insert(1, 10);
+        });
+        assert_eq!(verdict, Verdict { lost: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn a_poison_record_without_letter_is_missed() {
+        let verdict = judged(|holdings| holdings.letters.clear());
+        assert_eq!(verdict, Verdict { unparked: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn an_event_applied_again_from_another_record_is_applied_twice() {
+        let verdict = judged(|holdings| {
+            holdings.effects.push(Effect { position: 3, ..effect(0) });
+            holdings.balances.insert(1, 30);
+        });
+        assert_eq!(verdict, Verdict { applied_twice: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn effects_that_changed_places_are_out_of_order() {
+        let verdict = judged(|holdings| holdings.effects.reverse());
+        assert_eq!(verdict, Verdict { out_of_order: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn a_letter_of_an_applied_event_is_dead_and_applied() {
+        let verdict = judged(|holdings| holdings.letters.push((0, 2)));
+        assert_eq!(verdict, Verdict { dead_and_applied: 1, wrongly_dead: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn a_balance_that_is_not_the_sum_of_its_effects_is_unbalanced() {
+        let verdict = judged(|holdings| {
+            holdings.balances.insert(1, 30);
+        });
+        assert_eq!(verdict, Verdict { unbalanced: 1, ..Verdict::default() });
+    }
+}
