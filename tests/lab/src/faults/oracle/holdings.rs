@@ -58,6 +58,10 @@ impl Holdings {
         let mut sums: HashMap<i64, i64> = HashMap::new();
         let mut last: HashMap<i32, i64> = HashMap::new();
         for effect in &self.effects {
+            if !effect.is_asked_for(book) {
+                verdict.foreign += 1;
+                verdict.example(|| format!("not what its record asks for: {effect:?}"));
+            }
             let times = applied.entry(effect.event).or_default();
             *times += 1;
             if *times > 1 {
@@ -114,6 +118,20 @@ impl Holdings {
     }
 }
 
+impl Effect {
+    /// Whether the record from which it claims to come is there, and asks for it.
+    fn is_asked_for(&self, book: &Book) -> bool {
+        let record = || {
+            let log = book.logs.get(usize::try_from(self.partition).ok()?)?;
+            let number = *log.get(usize::try_from(self.position).ok()?)?;
+            Some((i64::try_from(number).ok()?, book.events.get(number)?))
+        };
+        record().is_some_and(|(number, event)| {
+            (number, event.account, event.amount) == (self.event, self.account, self.amount)
+        })
+    }
+}
+
 fn count(items: impl Iterator) -> u64 {
     u64::try_from(items.count()).expect("counts fit")
 }
@@ -124,12 +142,12 @@ mod tests {
     use crate::faults::ledger::Event;
     use crate::faults::worker::Trouble;
 
-    /// One partition: a good event, a poison one, another good one.
+    /// One partition: a good event, a poison one, another good one, and the first once more.
     fn book() -> Book {
         let event = |fate| Event { account: 1, amount: 10, fate };
         let good = event(Fate::Applied(Trouble::None));
         let events = vec![good, event(Fate::Parked(Trouble::Rejected)), good];
-        Book { events, logs: vec![vec![0, 1, 2]], unwritten: 0 }
+        Book { events, logs: vec![vec![0, 1, 2, 0]], unwritten: 0 }
     }
 
     fn effect(event: i64) -> Effect {
@@ -174,6 +192,30 @@ mod tests {
             holdings.balances.insert(1, 30);
         });
         assert_eq!(verdict, Verdict { applied_twice: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn an_effect_that_its_record_does_not_ask_for_is_foreign() {
+        let foreign: [fn(&mut Effect); 5] = [
+            |effect| effect.position = 3,
+            |effect| effect.position = 9,
+            |effect| effect.partition = 1,
+            |effect| effect.account = 2,
+            |effect| effect.amount = 11,
+        ];
+        for change in foreign {
+            let verdict = judged(|holdings| change(&mut holdings.effects[1]));
+            assert_eq!(verdict.foreign, 1, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn an_effect_of_an_unknown_event_is_foreign() {
+        let verdict = judged(|holdings| {
+            holdings.effects.push(Effect { position: 3, ..effect(7) });
+            holdings.balances.insert(1, 30);
+        });
+        assert_eq!(verdict, Verdict { foreign: 1, ..Verdict::default() });
     }
 
     #[test]

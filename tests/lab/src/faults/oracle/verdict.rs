@@ -10,6 +10,8 @@ pub struct Verdict {
     pub lost: u64,
     /// Records without the dead letter that they should have.
     pub unparked: u64,
+    /// Effects that are not what the record asks for from which they claim to come.
+    pub foreign: u64,
     /// Effects that an event has too many.
     pub applied_twice: u64,
     /// Effects whose record stands before one that was applied earlier, in the same partition.
@@ -37,6 +39,7 @@ impl Verdict {
         let Self {
             lost,
             unparked,
+            foreign,
             applied_twice,
             out_of_order,
             dead_and_applied,
@@ -47,6 +50,7 @@ impl Verdict {
             examples: _,
         } = self;
         lost + unparked
+            + foreign
             + applied_twice
             + out_of_order
             + dead_and_applied
@@ -69,6 +73,7 @@ impl AddAssign for Verdict {
         let Self {
             lost,
             unparked,
+            foreign,
             applied_twice,
             out_of_order,
             dead_and_applied,
@@ -80,6 +85,7 @@ impl AddAssign for Verdict {
         } = other;
         self.lost += lost;
         self.unparked += unparked;
+        self.foreign += foreign;
         self.applied_twice += applied_twice;
         self.out_of_order += out_of_order;
         self.dead_and_applied += dead_and_applied;
