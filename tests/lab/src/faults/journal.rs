@@ -174,13 +174,19 @@ impl Journal {
         Self::until(|| self.pages().counts.applied >= target).await
     }
 
+    /// Waits until every record before these offsets was dealt with at least once, for ever if need be.
+    pub async fn until_heard(&self, ends: &[i64]) {
+        Self::once(|| self.pages().heard(ends)).await;
+    }
+
     async fn until(is: impl Fn() -> bool) -> bool {
-        let waiting = async {
-            while !is() {
-                sleep(Duration::from_millis(10)).await;
-            }
-        };
-        timeout(PATIENCE, waiting).await.is_ok()
+        timeout(PATIENCE, Self::once(is)).await.is_ok()
+    }
+
+    async fn once(is: impl Fn() -> bool) {
+        while !is() {
+            sleep(Duration::from_millis(10)).await;
+        }
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -193,6 +199,13 @@ impl Pages {
         if !partitions.is_empty() {
             self.struck.push(Struck { process, partitions, at: Instant::now() });
         }
+    }
+
+    fn heard(&self, ends: &[i64]) -> bool {
+        let whole = |(dealt, end): (&Vec<u8>, &i64)| {
+            i64::try_from(dealt.len()).is_ok_and(|length| length >= *end) && !dealt.contains(&0)
+        };
+        self.dealt.iter().zip(ends).all(whole)
     }
 
     fn started(&mut self, process: ProcessNumber, post: &str, partition: i32) {
@@ -252,6 +265,16 @@ mod tests {
         assert_eq!(journal.counts().redeliveries, 0);
         done(&journal, 2, 0, Ending::Known);
         assert_eq!(journal.counts().redeliveries, 1);
+    }
+
+    #[test]
+    fn all_is_heard_once_no_offset_is_missing() {
+        let journal = Journal::new(2);
+        done(&journal, 1, 1, Ending::Applied);
+        assert!(!journal.pages().heard(&[2, 0]));
+        done(&journal, 2, 0, Ending::Applied);
+        assert!(journal.pages().heard(&[2, 0]));
+        assert!(!journal.pages().heard(&[3, 0]));
     }
 
     #[test]
