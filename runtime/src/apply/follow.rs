@@ -1,21 +1,57 @@
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 
 use super::call::{call, cancelled, caught};
 use super::park::{self, Parting};
 use super::run::Run;
-use super::{DatabaseOf, Disposition, Registered};
+use super::{DatabaseOf, Disposition, Job, Registered, Task};
 use crate::failure::{Failure, FailureKind, report};
-use crate::flow::{Answer, Course, Setback, Step, Task};
-use crate::handler::Handler;
-use crate::inbox::Inbox;
+use crate::flow::{self, Answer, Content, Course, Setback, Step};
+use crate::handler::{Handler, OnTombstone};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::transaction::HOUSEKEEPING;
+use crate::inbox::{Connections, Inbox};
 use crate::key::Key;
-use crate::message::Arguments;
+use crate::message::{Arguments, Message};
+
+/// Runs one message; `None` if its consumer is not registered.
+pub(super) async fn run<H: Handler<Arguments: Arguments>>(
+    handler: &Registered<H>,
+    connections: &Connections<DatabaseOf<H>>,
+    message: &Message,
+    job: &Job,
+    cancel: impl Future<Output = ()> + Send,
+) -> Result<Option<Disposition>, Failure> {
+    let key_definition = &handler.key_definition;
+    let run = Run { connections, consumer: H::CONSUMER, key_definition, message, job };
+    let (task, parting) = match &job.task {
+        Task::Apply => (flow::Task::Apply, None),
+        Task::Park { reason, error, attempts } => {
+            let parting = Parting { reason: *reason, error: error.clone(), attempts: *attempts };
+            (flow::Task::Park, Some(parting))
+        }
+    };
+    let content = content::<H>(message);
+    let cancel = pin!(cancel);
+    let mut follower = Follower::new(handler, &run, cancel, parting);
+    if content == Content::ParkedTombstone {
+        follower.note(Reason::Tombstone, "the message has no payload (a tombstone)".to_owned());
+    }
+    follower.follow(Course::new(task, content)).await
+}
+
+fn content<H: Handler<Arguments: Arguments>>(message: &Message) -> Content {
+    if message.payload().is_some() || !(H::Arguments::NEEDS_PAYLOAD || H::KEY.needs_payload()) {
+        return Content::Whole;
+    }
+    match H::OPTIONS.on_tombstone {
+        OnTombstone::Skip => Content::SkippedTombstone,
+        OnTombstone::Park => Content::ParkedTombstone,
+    }
+}
 
 /// Does the steps of a course and tells how they went. It decides nothing.
-pub(super) struct Follower<'a, H: Handler<Arguments: Arguments>, C> {
+struct Follower<'a, H: Handler<Arguments: Arguments>, C> {
     handler: &'a Registered<H>,
     run: &'a Run<'a, DatabaseOf<H>>,
     cancel: Pin<&'a mut C>,
@@ -28,7 +64,7 @@ pub(super) struct Follower<'a, H: Handler<Arguments: Arguments>, C> {
 }
 
 impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'a, H, C> {
-    pub(super) fn new(
+    fn new(
         handler: &'a Registered<H>,
         run: &'a Run<'a, DatabaseOf<H>>,
         cancel: Pin<&'a mut C>,
@@ -38,7 +74,7 @@ impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follow
     }
 
     /// Follows a course to its end; `None` if the consumer is not registered.
-    pub(super) async fn follow(&mut self, mut course: Course) -> Result<Option<Disposition>, Failure> {
+    async fn follow(&mut self, mut course: Course) -> Result<Option<Disposition>, Failure> {
         loop {
             let answer = match course.step() {
                 Step::ReadKey => self.read_key(),
@@ -125,15 +161,15 @@ impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follow
         }
     }
 
-    async fn begin(&mut self, task: Task) -> Result<Inbox<DatabaseOf<H>>, Failure> {
+    async fn begin(&mut self, task: flow::Task) -> Result<Inbox<DatabaseOf<H>>, Failure> {
         let connections = self.run.connections;
         let (connection, limit) = match task {
-            Task::Apply => tokio::select! {
+            flow::Task::Apply => tokio::select! {
                 biased;
                 () = &mut self.cancel => return Err(cancelled()),
                 connection = connections.acquire() => (connection?, H::OPTIONS.timeout),
             },
-            Task::Park => (connections.acquire().await?, HOUSEKEEPING),
+            flow::Task::Park => (connections.acquire().await?, HOUSEKEEPING),
         };
         let (key, attempt) = (self.key.clone(), self.run.job.attempt);
         Inbox::begin(connection, connections, self.run.consumer, key, attempt, limit).await
@@ -160,7 +196,7 @@ impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follow
     }
 
     /// Remembers what a dead letter is to say.
-    pub(super) fn note(&mut self, reason: Reason, error: String) {
+    fn note(&mut self, reason: Reason, error: String) {
         self.parting = Some(Parting { reason, error, attempts: self.run.job.attempt });
     }
 

@@ -21,7 +21,7 @@ use crate::handler::Handler;
 use crate::inbox::consumers;
 use crate::inbox::{Access, Connections};
 use crate::message::{Arguments, Message, Provides};
-use run::run;
+use follow::run;
 
 pub(crate) type DatabaseOf<H> = <<H as Handler>::Access as Access>::Database;
 pub(crate) type NeedsOf<H> = <<H as Handler>::Arguments as Arguments>::Needs;

@@ -1,6 +1,7 @@
 //! The published experiments, run again: consumers as they are often written beside handstamp, under the same
 //! kills, stalls and load, counted by somebody who shares nothing with them.
 
+mod abreast;
 mod books;
 mod chart;
 mod consumers;

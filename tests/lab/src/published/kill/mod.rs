@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use futures_util::future::join_all;
 
 use self::report::{Published, Summary, failing};
 use self::trial::Plan;
+use super::abreast::abreast;
 use super::consumers::Consumer;
 use super::output::{Output, Progress};
 use super::record::Record;
@@ -58,21 +58,14 @@ pub struct Arguments {
     output: Output,
 }
 
-/// Runs the variants beside each other; each does little but wait. Returns what is wrong.
+/// Runs the variants beside each other. Returns what is wrong.
 pub async fn run(arguments: &Arguments) -> Result<Vec<String>> {
     services::require()?;
     let record = Record::open(arguments.record.as_deref())?;
     let progress = Progress::default();
     let chosen = VARIANTS.iter().filter(|variant| ["all", variant.name].contains(&&*arguments.variant));
-    let outcomes = join_all(chosen.map(|variant| run_variant(variant, arguments, &record, &progress))).await;
-    let mut failings = Vec::new();
-    let mut summaries = Vec::new();
-    for outcome in outcomes {
-        match outcome {
-            Ok(summary) => summaries.push(summary),
-            Err(error) => failings.push(format!("{error:#}")),
-        }
-    }
+    let runs = chosen.map(|variant| run_variant(variant, arguments, &record, &progress));
+    let (summaries, mut failings) = abreast(runs).await;
     if failings.is_empty() {
         arguments.output.draw("kill", &report::chart(&summaries, arguments.messages, arguments.kills))?;
     }
