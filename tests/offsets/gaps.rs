@@ -37,12 +37,22 @@ async fn run_transaction(scene: &Scene, ids: Vec<String>, commit: bool) {
     spawn_blocking(move || transaction(&config, &topic, &ids, commit)).await.expect("no panic");
 }
 
+/// Markers are written after the producer has heard that its transaction ended.
+async fn until_end(scene: &Scene, expected: i64) {
+    eventually(SOON, async || {
+        let end = scene.topic.end_offset(0).await;
+        ensure!(end == expected, "the log ends at {end}, not at {expected}");
+        Ok(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn lag_reaches_zero_behind_the_marker_of_a_committed_transaction() {
     let scene = Scene::new(1).await;
     let running = Running::start(scene.worker());
     run_transaction(&scene, ids("e", 0..3), true).await;
-    assert_eq!(scene.topic.end_offset(0).await, 4);
+    until_end(&scene, 4).await;
     scene.until_at(0, 4).await;
     running.stop().await.expect("a clean stop");
     assert_eq!(scene.applied().await, ids("e", 0..3));
@@ -54,7 +64,7 @@ async fn lag_reaches_zero_behind_a_tail_of_aborted_records_that_are_not_applied(
     let running = Running::start(scene.worker());
     run_transaction(&scene, ids("e", 0..3), true).await;
     run_transaction(&scene, ids("aborted", 0..2), false).await;
-    assert_eq!(scene.topic.end_offset(0).await, 7);
+    until_end(&scene, 7).await;
     scene.until_at(0, 7).await;
     running.stop().await.expect("a clean stop");
     assert_eq!(scene.applied().await, ids("e", 0..3));
