@@ -5,6 +5,7 @@
 mod credit;
 mod delivery;
 mod environment;
+mod fencing;
 mod gate;
 mod groups;
 mod handlers;

@@ -6,6 +6,7 @@
 mod database;
 mod eventually;
 mod instance;
+mod introduce;
 mod process;
 mod raw_producer;
 mod record;
@@ -18,6 +19,7 @@ use uuid::Uuid;
 pub use database::TestDatabase;
 pub use eventually::eventually;
 pub use instance::{PrivateKafka, PrivatePostgres};
+pub use introduce::introduce;
 pub use process::{ChildProcess, Signal, built_binary};
 pub use record::Record;
 pub use services::{kafka_brokers, postgres_url};

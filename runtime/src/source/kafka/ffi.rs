@@ -4,10 +4,11 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::time::Duration;
 
-use rdkafka::TopicPartitionList;
+use rdkafka::client::Client;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{RDKafkaErrorCode, RDKafkaErrorCode::OperationTimedOut};
 use rdkafka::message::BorrowedMessage;
+use rdkafka::{ClientContext, TopicPartitionList};
 use rdkafka_sys as sys;
 use rdkafka_sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS;
 use rdkafka_sys::rd_kafka_resp_err_t::{RD_KAFKA_RESP_ERR__NOENT, RD_KAFKA_RESP_ERR_NO_ERROR};
@@ -55,6 +56,17 @@ impl Drop for Event {
         // SAFETY: returned by `rd_kafka_queue_poll`, destroyed once.
         unsafe { sys::rd_kafka_event_destroy(self.0) }
     }
+}
+
+/// Gives a client the addresses of brokers that it once began with.
+///
+/// A cluster whose brokers are all fenced names none for a moment. librdkafka then forgets every broker, those it
+/// began with included, and never connects again (seen in 2.12.1; its issue 5301). Brokers that it knows stay as
+/// they are. Each call is remembered for good (some bytes), so it is made only while nobody answers.
+pub(super) fn add_brokers<C: ClientContext>(client: &Client<C>, brokers: &str) {
+    let Ok(brokers) = CString::new(brokers) else { return };
+    // SAFETY: the client is alive, and the list is copied.
+    unsafe { sys::rd_kafka_brokers_add(client.native_ptr(), brokers.as_ptr()) };
 }
 
 /// Commits offsets and waits at most `limit` for the answer.

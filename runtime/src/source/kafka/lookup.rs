@@ -27,6 +27,7 @@ pub(crate) struct Broker {
     slot: Slot,
     topics: Topics,
     commands: Sender<Command>,
+    addresses: Arc<str>,
 }
 
 /// Why the brokers did not answer a request.
@@ -49,6 +50,12 @@ impl LookupError {
             Some(code) => Self::Code { what, code },
             None => Self::Other { what, text: error.to_string() },
         }
+    }
+
+    /// Whether no broker said anything at all.
+    pub(crate) fn is_silence(&self) -> bool {
+        use RDKafkaErrorCode::{BrokerTransportFailure, OperationTimedOut};
+        matches!(self, Self::Code { code: BrokerTransportFailure | OperationTimedOut, .. })
     }
 }
 
@@ -75,12 +82,19 @@ impl Broker {
             drain_limit: (drain_limit + LIMIT + Duration::from_millis(500))
                 .min(kafka.max_poll_interval() / 2),
         };
-        (Self { slot, topics: topics.clone(), commands }, poll)
+        (Self { slot, topics: topics.clone(), commands, addresses: kafka.brokers().into() }, poll)
     }
 
     /// Tells the poll thread; one that has ended has nothing to do any more.
     pub(crate) fn command(&self, command: Command) {
         let _ended = self.commands.send(command);
+    }
+
+    /// Gives the client the addresses that it began with, in case that it has forgotten all brokers.
+    pub(crate) fn introduce(&self) {
+        if let Some(consumer) = &*lock(&self.slot) {
+            ffi::add_brokers(consumer.client(), &self.addresses);
+        }
     }
 
     async fn ask<T: Send + 'static>(

@@ -9,6 +9,7 @@ mod ffi;
 mod handover;
 mod lookup;
 mod poll;
+mod producer;
 mod publisher;
 mod rebalance;
 mod relay;

@@ -1,19 +1,18 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
-use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
+use rdkafka::producer::FutureRecord;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::lookup::Quiet;
+use super::producer::Producer;
 use super::{Kafka, KafkaConfigError};
 use crate::failure::BoxError;
 
 /// The header that carries an event's id.
 const EVENT_ID: &str = "event_id";
-/// How long a full queue may hold up a record before that is an error.
-const QUEUE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Publishes events that can be applied once: each carries an `event_id` header and the key of the
 /// entity it is about, through an idempotent producer (`acks=all`).
@@ -28,7 +27,7 @@ const QUEUE_LIMIT: Duration = Duration::from_secs(10);
 /// ```
 #[derive(Clone)]
 pub struct Publisher {
-    producer: FutureProducer<Quiet>,
+    producer: Arc<Producer>,
 }
 
 /// A record to publish.
@@ -137,11 +136,7 @@ impl Publisher {
     /// # Errors
     /// If librdkafka refuses the configuration.
     pub fn new(kafka: &Kafka) -> Result<Self, KafkaConfigError> {
-        let producer = kafka
-            .producer()
-            .create_with_context(Quiet)
-            .map_err(|error: KafkaError| KafkaConfigError::Refused(error.to_string()))?;
-        Ok(Self { producer })
+        Ok(Self { producer: Arc::new(Producer::new(&kafka.producer())?) })
     }
 
     /// Publishes and waits for the acknowledgement; returns the event's id.
@@ -163,7 +158,7 @@ impl Publisher {
         let mut outgoing: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&record.topic).headers(headers);
         outgoing.key = record.key.as_deref();
         outgoing.payload = record.payload.as_deref();
-        match self.producer.send(outgoing, QUEUE_LIMIT).await {
+        match self.producer.send(outgoing).await {
             Ok(_) => Ok(event_id),
             Err((error, _)) => {
                 let error = explain(&error, &record.topic);

@@ -1,19 +1,15 @@
-use std::time::Duration;
-
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
-use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::producer::FutureRecord;
 
-use super::lookup::Quiet;
+use super::producer::Producer;
 use super::{Kafka, KafkaConfigError};
 use crate::message::Headers;
-
-const QUEUE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Copies dead letters to `<topic>.dlq`, for people and tools that look there. The database has the
 /// letter; the copy may come twice.
 pub(crate) struct Relay {
-    producer: FutureProducer<Quiet>,
+    producer: Producer,
 }
 
 /// A record as it was, and what to add to its headers.
@@ -47,10 +43,7 @@ impl Relay {
         }
         // By default a missing topic is waited for so long that a batch runs out of time without a reason.
         config.set("topic.metadata.propagation.max.ms", "1000");
-        let producer = config
-            .create_with_context(Quiet)
-            .map_err(|error: KafkaError| KafkaConfigError::Refused(error.to_string()))?;
-        Ok(Self { producer })
+        Ok(Self { producer: Producer::new(&config)? })
     }
 
     pub(crate) async fn copy(&self, copy: &Copy<'_>) -> Result<(), RelayError> {
@@ -66,14 +59,12 @@ impl Relay {
         let mut record: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&topic).headers(headers);
         record.key = copy.key;
         record.payload = copy.payload;
-        self.producer.send(record, QUEUE_LIMIT).await.map_err(|(error, _)| {
-            match error.rdkafka_error_code() {
-                Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
-                    RelayError::NoTopic(topic)
-                }
-                Some(RDKafkaErrorCode::MessageSizeTooLarge) => RelayError::TooLarge(topic),
-                _ => error.into(),
+        self.producer.send(record).await.map_err(|(error, _)| match error.rdkafka_error_code() {
+            Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
+                RelayError::NoTopic(topic)
             }
+            Some(RDKafkaErrorCode::MessageSizeTooLarge) => RelayError::TooLarge(topic),
+            _ => error.into(),
         })?;
         Ok(())
     }

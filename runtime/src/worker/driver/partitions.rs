@@ -93,16 +93,18 @@ impl<DB: Store> Driver<DB> {
             let (opening, answer) = (Arc::clone(&self.opening), self.answer.clone());
             tokio::spawn(async move { opening.stalled(silent, answer).await });
         }
-        if self.owned.open().next().is_some() {
-            let (broker, answer) = (self.broker.clone(), self.answer.clone());
-            tokio::spawn(async move {
-                // An error says nothing about the topics: the next look asks again.
-                if let Ok(ids) = broker.topic_ids().await {
+        let (broker, answer) = (self.broker.clone(), self.answer.clone());
+        tokio::spawn(async move {
+            match broker.topic_ids().await {
+                Ok(ids) => {
                     let ids = ids.into_iter().map(Result::ok).collect();
                     let _gone = answer.send(Answer::TopicIds(ids));
                 }
-            });
-        }
+                // It says nothing about the topics: the next look asks again.
+                Err(error) if error.is_silence() => broker.introduce(),
+                Err(_) => {}
+            }
+        });
     }
 
     pub(super) fn compare_topic_ids(&mut self, ids: &[Option<Uuid>]) {

@@ -1,12 +1,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use handstamp_tests::introduce;
 use rdkafka::ClientConfig;
 use rdkafka::message::{Header, OwnedHeaders};
-use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord};
+use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::ledger::{Event, Fate, Ledger, index};
 use super::worker::Trouble;
@@ -17,6 +18,8 @@ pub const ACCOUNTS: u64 = 2_000;
 const TICK: Duration = Duration::from_millis(20);
 /// A partition that is further behind than this gets nothing more.
 const BACKLOG: i64 = 400;
+/// How long the broker may be silent before the producer is told once more where it is.
+const SILENCE: Duration = Duration::from_secs(5);
 /// How far back an event is that is written again.
 const MEMORY: u64 = 2_000;
 
@@ -79,7 +82,9 @@ impl Load {
             .expect("a producer can be made");
         let (stop, stopped) = oneshot::channel();
         let (sent, deliveries) = mpsc::unbounded_channel();
-        let reader = tokio::spawn(enter(Arc::clone(&ledger), deliveries));
+        let clerk =
+            Clerk { ledger: Arc::clone(&ledger), producer: producer.clone(), brokers: brokers.to_owned() };
+        let reader = tokio::spawn(clerk.enter(deliveries));
         let (topic, own) = (topic.to_owned(), producer.clone());
         let writer = Writer { topic, producer: own, ledger, committed, mix, random, sent };
         Self { stop, writer: tokio::spawn(writer.write(stopped)), producer, reader }
@@ -163,15 +168,30 @@ impl Writer {
     }
 }
 
-async fn enter(ledger: Arc<Ledger>, mut sent: mpsc::UnboundedReceiver<(usize, DeliveryFuture)>) {
-    // In the order of sending, which is that of each partition.
-    while let Some((number, delivery)) = sent.recv().await {
-        match delivery.await.expect("the producer lives until everything is delivered") {
-            Ok(delivery) => {
-                debug_assert!(index(delivery.partition) < ledger.ends().len());
-                ledger.written(number, delivery.partition, delivery.offset);
+/// Enters in the ledger what is acknowledged.
+struct Clerk {
+    ledger: Arc<Ledger>,
+    producer: FutureProducer,
+    brokers: String,
+}
+
+impl Clerk {
+    async fn enter(self, mut sent: mpsc::UnboundedReceiver<(usize, DeliveryFuture)>) {
+        // In the order of sending, which is that of each partition.
+        while let Some((number, mut delivery)) = sent.recv().await {
+            let delivered = loop {
+                match timeout(SILENCE, &mut delivery).await {
+                    Ok(delivered) => break delivered,
+                    Err(_) => introduce(self.producer.client(), &self.brokers),
+                }
+            };
+            match delivered.expect("the producer lives until everything is delivered") {
+                Ok(delivery) => {
+                    debug_assert!(index(delivery.partition) < self.ledger.ends().len());
+                    self.ledger.written(number, delivery.partition, delivery.offset);
+                }
+                Err(_) => self.ledger.not_written(),
             }
-            Err(_) => ledger.not_written(),
         }
     }
 }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use handstamp_tests::introduce;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use sqlx::postgres::PgConnectOptions;
@@ -101,7 +102,10 @@ impl Watching {
             }
             self.measure();
             // First Kafka, then the database: what is dealt with only grows meanwhile.
-            let Ok(committed) = self.committed().await else { continue };
+            let Ok(committed) = self.committed().await else {
+                introduce(self.consumer.client(), &self.subject.brokers);
+                continue;
+            };
             told.send_replace(committed.clone());
             match timeout(LIMIT, self.compare(&committed)).await {
                 Ok(Ok(())) => self.seen.samples += 1,
