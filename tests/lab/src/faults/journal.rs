@@ -2,10 +2,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result};
 use tokio::time::{sleep, timeout};
 
 use super::ledger::index;
 use super::member::PATIENCE;
+use super::openings::Openings;
 use super::worker::{Ending, Told};
 
 /// What all worker processes of a stage have said, put together.
@@ -23,7 +25,7 @@ struct Pages {
     unheard: BTreeSet<(i32, i64)>,
     counts: Counts,
     recoveries: Vec<Duration>,
-    refusals: Vec<String>,
+    openings: Openings,
     processes: BTreeMap<ProcessNumber, u32>,
     /// Told to stop: what they read is given up in good order.
     leaving: BTreeSet<ProcessNumber>,
@@ -116,7 +118,10 @@ impl Journal {
     pub fn hear(&self, process: ProcessNumber, post: &str, told: &Told) {
         let mut pages = self.pages();
         match told {
-            Told::Started { partition, .. } => pages.started(process, post, *partition),
+            Told::Started { partition, offset } => {
+                pages.openings.read(*partition, *offset);
+                pages.started(process, post, *partition);
+            }
             Told::Ended { partition } => {
                 let owner = &mut pages.owners[index(*partition)];
                 if owner.as_ref().is_some_and(|reader| reader.process == process) {
@@ -131,7 +136,7 @@ impl Journal {
                 }
             }
             Told::Rebuilt { .. } => pages.counts.rebuilds += 1,
-            Told::Refused { partition, reason } => pages.refusals.push(format!("{partition}: {reason}")),
+            Told::Refused { partition, reason } => pages.openings.refused(*partition, reason),
             Told::Reached { .. } => {}
         }
     }
@@ -146,7 +151,36 @@ impl Journal {
     }
 
     pub fn refusals(&self) -> Vec<String> {
-        self.pages().refusals.clone()
+        self.pages().openings.refusals()
+    }
+
+    /// What becomes of partitions that members are given is asked from now on.
+    pub fn forget_openings(&self) {
+        let mut pages = self.pages();
+        let partitions = pages.owners.len();
+        for partition in (0..).take(partitions) {
+            pages.openings.forget(partition);
+        }
+    }
+
+    /// From now on a refusal of the partition is, or is not, what somebody wants to see. What was heard of it
+    /// before does not count any more.
+    pub fn mean_refusal(&self, partition: i32, meant: bool) {
+        let mut pages = self.pages();
+        pages.openings.forget(partition);
+        pages.openings.mean(partition, meant);
+    }
+
+    /// Waits until the partition is read: from where it was first.
+    pub async fn until_opened(&self, partition: i32) -> Result<i64> {
+        Self::until(|| self.pages().openings.first_read(partition).is_some()).await;
+        self.pages().openings.first_read(partition).with_context(|| format!("{partition} is not read"))
+    }
+
+    /// Waits until the partition is refused: why it was first.
+    pub async fn until_refused(&self, partition: i32) -> Result<String> {
+        Self::until(|| self.pages().openings.first_refusal(partition).is_some()).await;
+        self.pages().openings.first_refusal(partition).with_context(|| format!("{partition} is not refused"))
     }
 
     /// The partitions that this process reads, or read when it was last heard.

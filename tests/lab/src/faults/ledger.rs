@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::worker::{ATTEMPTS, Deposit, Trouble};
@@ -15,6 +17,8 @@ pub struct Book {
     pub logs: Vec<Vec<usize>>,
     /// Records that the broker did not acknowledge.
     pub unwritten: u64,
+    /// Partition and offset of records that were deleted before anybody dealt with them.
+    pub gone: BTreeSet<(i32, i64)>,
 }
 
 /// An event; each of its records is the same.
@@ -65,6 +69,11 @@ impl Ledger {
         log.push(number);
     }
 
+    /// These records were deleted on purpose before anybody dealt with them.
+    pub fn deleted(&self, partition: i32, offsets: Range<i64>) {
+        self.book().gone.extend(offsets.map(|offset| (partition, offset)));
+    }
+
     pub fn not_written(&self) {
         self.book().unwritten += 1;
     }
@@ -74,12 +83,15 @@ impl Ledger {
         self.book().logs.iter().map(|log| i64::try_from(log.len()).expect("offsets fit")).collect()
     }
 
-    /// The events between two offsets, as far as they are known by now.
+    /// The events between two offsets, as far as they are known by now and somebody has to deal with them.
     pub fn between(&self, partition: usize, from: i64, to: i64) -> Vec<(i64, usize, Event)> {
         let book = self.book();
         let log = &book.logs[partition];
         let records = (from..to).zip(log.iter().skip(usize::try_from(from).unwrap_or(usize::MAX)));
-        records.map(|(offset, number)| (offset, *number, book.events[*number])).collect()
+        let there = |(offset, _): &(i64, &usize)| {
+            i32::try_from(partition).is_ok_and(|partition| !book.gone.contains(&(partition, *offset)))
+        };
+        records.filter(there).map(|(offset, number)| (offset, *number, book.events[*number])).collect()
     }
 
     pub fn snapshot(&self) -> Book {

@@ -13,6 +13,9 @@
 //!    another process said). `stage.journal` holds what all processes said.
 //! 4. `trial.close(stage, members)` waits until all is dealt with and compares it with the ledger.
 //!
+//! A row that puts Kafka's offsets ahead of the database looks away meanwhile (`stage.look_away()`), and enters
+//! in the ledger which unread records it deletes.
+//!
 //! What a row finds besides goes into `trial.blame`; an error, a panic or no end in time fails it as well.
 
 mod arena;
@@ -21,7 +24,10 @@ mod ledger;
 mod link;
 mod load;
 mod member;
+mod offsets;
+mod openings;
 mod oracle;
+mod progress;
 mod report;
 mod results;
 mod row;

@@ -17,7 +17,8 @@ use super::journal::Journal;
 use super::ledger::Ledger;
 use super::load::{ACCOUNTS, Load, Mix};
 use super::member::Member;
-use super::oracle::{Holdings, Subject, Verdict, Watch, Watched};
+use super::offsets::Offsets;
+use super::oracle::{Holdings, LookingAway, Subject, Verdict, Watch, Watched};
 use super::worker::{Broken, Trigger};
 use crate::sim::random::Random;
 
@@ -213,6 +214,16 @@ impl Stage {
     /// A connection that no worker uses.
     pub async fn connect(&self) -> Result<PgConnection> {
         Ok(self.database.options().application_name("lab-oracle").connect().await?)
+    }
+
+    /// Another client that asks for the group's offsets.
+    pub fn offsets(&self) -> Offsets {
+        Offsets::of(&self.brokers, &self.group, self.topic.name(), self.setup.partitions)
+    }
+
+    /// Kafka's offsets may be ahead of the database until what is returned is dropped.
+    pub async fn look_away(&self) -> LookingAway {
+        self.watch.look_away().await
     }
 
     /// The faults are over: stops the load, waits until everything is dealt with, stops the members and

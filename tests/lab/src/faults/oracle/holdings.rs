@@ -94,9 +94,10 @@ impl Holdings {
                 let is_applied = applied.contains_key(&event);
                 let dead = letters.get(&(partition, offset)).copied().unwrap_or(0);
                 let fate = book.events[*number].fate;
-                let lost = matches!(fate, Fate::Applied(_)) && !is_applied && missing.insert(event);
-                let unparked = matches!(fate, Fate::Parked(_)) && dead == 0;
-                let wrongly_dead = dead > u64::from(matches!(fate, Fate::Parked(_)));
+                let gone = book.gone.contains(&(partition, offset));
+                let lost = !gone && matches!(fate, Fate::Applied(_)) && !is_applied && missing.insert(event);
+                let unparked = !gone && matches!(fate, Fate::Parked(_)) && dead == 0;
+                let wrongly_dead = dead > u64::from(!gone && matches!(fate, Fate::Parked(_)));
                 let both = dead > 0 && is_applied;
                 verdict.lost += u64::from(lost);
                 verdict.unparked += u64::from(unparked);
@@ -119,8 +120,11 @@ impl Holdings {
 }
 
 impl Effect {
-    /// Whether the record from which it claims to come is there, and asks for it.
+    /// Whether the record from which it claims to come was there to be read, and asks for it.
     fn is_asked_for(&self, book: &Book) -> bool {
+        if book.gone.contains(&(self.partition, self.position)) {
+            return false;
+        }
         let record = || {
             let log = book.logs.get(usize::try_from(self.partition).ok()?)?;
             let number = *log.get(usize::try_from(self.position).ok()?)?;
@@ -147,7 +151,7 @@ mod tests {
         let event = |fate| Event { account: 1, amount: 10, fate };
         let good = event(Fate::Applied(Trouble::None));
         let events = vec![good, event(Fate::Parked(Trouble::Rejected)), good];
-        Book { events, logs: vec![vec![0, 1, 2, 0]], unwritten: 0 }
+        Book { events, logs: vec![vec![0, 1, 2, 0]], ..Book::default() }
     }
 
     fn effect(event: i64) -> Effect {
@@ -160,9 +164,18 @@ mod tests {
     }
 
     fn judged(change: impl FnOnce(&mut Holdings)) -> Verdict {
+        judged_by(&book(), change)
+    }
+
+    fn judged_by(book: &Book, change: impl FnOnce(&mut Holdings)) -> Verdict {
         let mut holdings = holdings();
         change(&mut holdings);
-        Verdict { examples: Vec::new(), ..holdings.judge(&book()) }
+        Verdict { examples: Vec::new(), ..holdings.judge(book) }
+    }
+
+    /// The record at the offset was deleted before it was read.
+    fn without(offset: i64) -> Book {
+        Book { gone: BTreeSet::from([(0, offset)]), ..book() }
     }
 
     #[test]
@@ -183,6 +196,30 @@ mod tests {
     fn a_poison_record_without_letter_is_missed() {
         let verdict = judged(|holdings| holdings.letters.clear());
         assert_eq!(verdict, Verdict { unparked: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn records_that_were_deleted_are_not_missed() {
+        let verdict = judged_by(&without(2), |holdings| {
+            holdings.effects.pop();
+            holdings.balances.insert(1, 10);
+        });
+        assert_eq!(verdict, Verdict::default());
+        assert_eq!(judged_by(&without(1), |holdings| holdings.letters.clear()), Verdict::default());
+    }
+
+    #[test]
+    fn an_event_of_which_one_record_of_two_was_deleted_is_missed() {
+        let verdict = judged_by(&without(3), |holdings| {
+            holdings.effects.remove(0);
+            holdings.balances.insert(1, 10);
+        });
+        assert_eq!(verdict, Verdict { lost: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn an_effect_of_a_record_that_was_deleted_is_foreign() {
+        assert_eq!(judged_by(&without(2), |_| {}), Verdict { foreign: 1, ..Verdict::default() });
     }
 
     #[test]

@@ -6,4 +6,4 @@ mod watch;
 
 pub use self::holdings::Holdings;
 pub use self::verdict::Verdict;
-pub use self::watch::{Subject, Watch, Watched};
+pub use self::watch::{LookingAway, Subject, Watch, Watched};

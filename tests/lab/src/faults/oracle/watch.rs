@@ -8,7 +8,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -24,6 +24,13 @@ pub struct Watch {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Watched>,
     committed: watch::Receiver<Vec<i64>>,
+    verified: Arc<Mutex<Vec<i64>>>,
+}
+
+/// While this lives nothing is compared: somebody other than a worker changes what is seen. Afterwards all
+/// is compared from the start again.
+pub struct LookingAway {
+    _verified: OwnedMutexGuard<Vec<i64>>,
 }
 
 /// What was seen.
@@ -52,8 +59,9 @@ struct Watching {
     subject: Subject,
     consumer: Arc<BaseConsumer>,
     connection: Option<PgConnection>,
+    partitions: usize,
     /// Below these offsets everything was seen to be dealt with.
-    verified: Vec<i64>,
+    verified: Arc<Mutex<Vec<i64>>>,
     seen: Watched,
 }
 
@@ -70,19 +78,28 @@ impl Watch {
             .set("enable.auto.commit", "false")
             .create()
             .expect("a consumer can be made");
+        let verified = Arc::new(Mutex::new(vec![0; partitions]));
         let watching = Watching {
             subject,
             consumer: Arc::new(consumer),
             connection: None,
-            verified: vec![0; partitions],
+            partitions,
+            verified: Arc::clone(&verified),
             seen: Watched::default(),
         };
-        Self { stop, task: tokio::spawn(watching.run(told, stopped)), committed }
+        Self { stop, task: tokio::spawn(watching.run(told, stopped)), committed, verified }
     }
 
     /// The offsets that the group has committed, as they were seen last.
     pub fn committed(&self) -> watch::Receiver<Vec<i64>> {
         self.committed.clone()
+    }
+
+    /// Compares nothing until what is returned is dropped.
+    pub async fn look_away(&self) -> LookingAway {
+        let mut verified = Arc::clone(&self.verified).lock_owned().await;
+        verified.fill(0);
+        LookingAway { _verified: verified }
     }
 
     pub async fn stop(self) -> Watched {
@@ -101,13 +118,14 @@ impl Watching {
                 _ = tick.tick() => {}
             }
             self.measure();
+            let Ok(mut verified) = Arc::clone(&self.verified).try_lock_owned() else { continue };
             // First Kafka, then the database: what is dealt with only grows meanwhile.
             let Ok(committed) = self.committed().await else {
                 introduce(self.consumer.client(), &self.subject.brokers);
                 continue;
             };
             told.send_replace(committed.clone());
-            match timeout(LIMIT, self.compare(&committed)).await {
+            match timeout(LIMIT, self.compare(&mut verified, &committed)).await {
                 Ok(Ok(())) => self.seen.samples += 1,
                 // The database is down, or does not answer: that is what some rows do to it.
                 Ok(Err(_)) | Err(_) => self.connection = None,
@@ -117,7 +135,7 @@ impl Watching {
 
     async fn committed(&self) -> Result<Vec<i64>> {
         let (consumer, topic) = (Arc::clone(&self.consumer), self.subject.topic.clone());
-        let partitions = self.verified.len();
+        let partitions = self.partitions;
         spawn_blocking(move || {
             let mut list = TopicPartitionList::new();
             list.add_partition_range(&topic, 0, i32::try_from(partitions)? - 1);
@@ -134,12 +152,11 @@ impl Watching {
         .await?
     }
 
-    async fn compare(&mut self, committed: &[i64]) -> Result<()> {
+    async fn compare(&mut self, verified: &mut Vec<i64>, committed: &[i64]) -> Result<()> {
         let mut asked: Vec<(i32, i64, i64)> = Vec::new();
-        let mut ends = self.verified.clone();
+        let mut ends = verified.clone();
         for (partition, next) in committed.iter().enumerate() {
-            for (offset, number, event) in
-                self.subject.ledger.between(partition, self.verified[partition], *next)
+            for (offset, number, event) in self.subject.ledger.between(partition, verified[partition], *next)
             {
                 ends[partition] = offset + 1;
                 if event.fate != Fate::Skipped {
@@ -151,7 +168,7 @@ impl Watching {
         for (partition, offset) in open {
             self.seen.early.push(format!("{partition}@{offset} was passed before it was dealt with"));
         }
-        self.verified = ends;
+        *verified = ends;
         Ok(())
     }
 
