@@ -89,6 +89,12 @@ pub enum Fault {
     BrokerRestarts,
     /// SIGSTOP of the broker for longer than a session.
     BrokerFreezes,
+    /// Committed offsets that were moved back while a worker read the partition.
+    OffsetsMovedBack,
+    /// Committed offsets that were moved back while no worker ran.
+    OffsetsMovedBackAtRest,
+    /// Committed offsets that were moved ahead of the database while no worker ran.
+    OffsetsMovedAhead,
 }
 
 impl Ask {

@@ -6,6 +6,7 @@ mod database;
 mod evictions;
 mod freezes;
 mod kills;
+mod moved_offsets;
 mod rebalances;
 mod silence;
 mod stops;
@@ -26,4 +27,5 @@ pub const ALL: &[Row] = &[
     unheard_commits::ROW,
     silence::ROW,
     broker::ROW,
+    moved_offsets::ROW,
 ];
