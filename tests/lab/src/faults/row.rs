@@ -95,6 +95,14 @@ pub enum Fault {
     OffsetsMovedBackAtRest,
     /// Committed offsets that were moved ahead of the database while no worker ran.
     OffsetsMovedAhead,
+    /// Groups whose offsets were deleted.
+    GroupsForgotten,
+    /// Logs that lost records which were dealt with.
+    LogsCutBehind,
+    /// Logs that lost records which nobody had read, while no worker ran.
+    LogsCutAhead,
+    /// Logs that lost records which nobody had read, while a worker read them.
+    LogsCutUnderReader,
 }
 
 impl Ask {

@@ -12,6 +12,7 @@ mod silence;
 mod stops;
 mod terminations;
 mod unheard_commits;
+mod vanished_offsets;
 
 use super::row::Row;
 
@@ -28,4 +29,5 @@ pub const ALL: &[Row] = &[
     silence::ROW,
     broker::ROW,
     moved_offsets::ROW,
+    vanished_offsets::ROW,
 ];
