@@ -103,6 +103,8 @@ pub enum Fault {
     LogsCutAhead,
     /// Logs that lost records which nobody had read, while a worker read them.
     LogsCutUnderReader,
+    /// PostgreSQL taken back to an older state while workers ran.
+    DatabaseRestores,
 }
 
 impl Ask {

@@ -8,6 +8,7 @@ mod freezes;
 mod kills;
 mod moved_offsets;
 mod rebalances;
+mod restores;
 mod silence;
 mod stops;
 mod terminations;
@@ -30,4 +31,5 @@ pub const ALL: &[Row] = &[
     broker::ROW,
     moved_offsets::ROW,
     vanished_offsets::ROW,
+    restores::ROW,
 ];
