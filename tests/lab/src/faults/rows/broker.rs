@@ -14,7 +14,7 @@ use crate::faults::trial::Trial;
 pub const ROW: Row = Row {
     id: "F13",
     what: "the broker killed and started, and frozen",
-    asks: &[Ask::new(Fault::BrokerRestarts, 10, 240), Ask::new(Fault::BrokerFreezes, 3, 60)],
+    asks: &[Ask::new(Fault::BrokerRestarts, 10, 100), Ask::new(Fault::BrokerFreezes, 3, 30)],
     expects: Expects { duplicates: false, takeovers: false, no_redelivery: false },
     run: |trial| Box::pin(run(trial)),
 };

@@ -13,7 +13,7 @@ use crate::faults::trial::Trial;
 pub const ROW: Row = Row {
     id: "F10",
     what: "links to PostgreSQL that are open and silent",
-    asks: &[Ask::new(Fault::SilentLinks, 3, 50)],
+    asks: &[Ask::new(Fault::SilentLinks, 3, 30)],
     expects: Expects { duplicates: false, takeovers: false, no_redelivery: false },
     run: |trial| Box::pin(run(trial)),
 };
