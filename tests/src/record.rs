@@ -4,9 +4,12 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     pub(crate) partition: Option<i32>,
-    pub(crate) key: Option<Vec<u8>>,
-    pub(crate) payload: Option<Vec<u8>>,
-    pub(crate) headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Its message key.
+    pub key: Option<Vec<u8>>,
+    /// What it carries; none is a tombstone.
+    pub payload: Option<Vec<u8>>,
+    /// Names and values, in order.
+    pub headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
 impl Record {

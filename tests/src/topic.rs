@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
-use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
+use rdkafka::admin::{
+    AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication,
+};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
@@ -65,6 +67,15 @@ impl TestTopic {
     /// Makes a topic that was only [`named`](Self::named) so far.
     pub async fn make(&self, partitions: i32) {
         self.create_with(partitions, &[]).await;
+    }
+
+    /// Sets one of its properties; those that are not set go back to what the broker has for all topics.
+    pub async fn configure(&self, property: &str, value: &str) {
+        let change = AlterConfig::new(ResourceSpecifier::Topic(&self.name)).set(property, value);
+        let results = self.admin().alter_configs([&change], &options()).await;
+        for result in results.unwrap_or_else(|error| panic!("cannot set {property}: {error}")) {
+            result.unwrap_or_else(|(topic, error)| panic!("cannot set {property} of {topic:?}: {error}"));
+        }
     }
 
     /// Deletes it, and waits until the broker has forgotten it.
@@ -138,6 +149,11 @@ impl TestTopic {
     /// The offset that the next record of a partition gets.
     pub async fn end_offset(&self, partition: i32) -> i64 {
         self.watermarks(partition).await.1
+    }
+
+    /// The offset of the first record of a partition that is still there.
+    pub async fn start_offset(&self, partition: i32) -> i64 {
+        self.watermarks(partition).await.0
     }
 
     /// What a group has committed for a partition.

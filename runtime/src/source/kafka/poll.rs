@@ -81,7 +81,7 @@ impl Poll {
         let consumer = Arc::new(consumer);
         *lock(&self.slot) = Some(Arc::clone(&consumer));
         let end = self.poll(&consumer);
-        self.close(consumer);
+        self.close(consumer, &end);
         Ok(end)
     }
 
@@ -225,7 +225,7 @@ impl Poll {
     }
 
     /// Leaves the group. Everything was drained before, so a crash of librdkafka in here loses nothing.
-    fn close(&self, consumer: Arc<Consumer>) {
+    fn close(&self, consumer: Arc<Consumer>, end: &End) {
         lock(&self.slot).take();
         // After a fatal error librdkafka takes everything back without a word.
         let given = consumer.context().assignment(Assignment::give_up);
@@ -236,6 +236,12 @@ impl Poll {
         let mut consumer = Some(consumer);
         while let Some(shared) = consumer.take() {
             match Arc::try_unwrap(shared) {
+                // There are no callbacks after a fatal error, and librdkafka may never be done with such a
+                // client: the next one must not wait for it.
+                Ok(only) if matches!(end, End::Fatal(_)) => {
+                    let _detached =
+                        thread::Builder::new().name("handstamp-close".to_owned()).spawn(move || drop(only));
+                }
                 // Closes on this thread, which is the one that may run callbacks.
                 Ok(only) => drop(only),
                 Err(shared) if Instant::now() < deadline => {

@@ -26,6 +26,8 @@ struct Pages {
     counts: Counts,
     recoveries: Vec<Duration>,
     openings: Openings,
+    /// Partition and offset of each start.
+    starts: Vec<(i32, i64)>,
     processes: BTreeMap<ProcessNumber, u32>,
     /// Told to stop: what they read is given up in good order.
     leaving: BTreeSet<ProcessNumber>,
@@ -120,6 +122,7 @@ impl Journal {
         match told {
             Told::Started { partition, offset } => {
                 pages.openings.read(*partition, *offset);
+                pages.starts.push((*partition, *offset));
                 pages.started(process, post, *partition);
             }
             Told::Ended { partition } => {
@@ -183,6 +186,11 @@ impl Journal {
         self.pages().openings.first_refusal(partition).with_context(|| format!("{partition} is not refused"))
     }
 
+    /// Where partitions were started, each time, in order.
+    pub fn starts(&self) -> Vec<(i32, i64)> {
+        self.pages().starts.clone()
+    }
+
     /// The partitions that this process reads, or read when it was last heard.
     pub fn held_by(&self, process: ProcessNumber) -> BTreeSet<i32> {
         let pages = self.pages();
@@ -206,6 +214,11 @@ impl Journal {
     pub async fn until_applied(&self, more: u64) -> bool {
         let target = self.pages().counts.applied + more;
         Self::until(|| self.pages().counts.applied >= target).await
+    }
+
+    /// Waits until so many clients were made anew in all; whether they were before patience ended.
+    pub async fn until_rebuilt(&self, times: u64) -> bool {
+        Self::until(|| self.pages().counts.rebuilds >= times).await
     }
 
     /// Waits until every record before these offsets was dealt with at least once, for ever if need be.

@@ -25,6 +25,7 @@ mod ledger;
 mod link;
 mod load;
 mod member;
+mod mock;
 mod offsets;
 mod openings;
 mod oracle;
@@ -34,6 +35,7 @@ mod results;
 mod row;
 mod rows;
 mod stage;
+mod tally;
 mod trial;
 mod worker;
 

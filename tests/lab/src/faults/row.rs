@@ -105,6 +105,22 @@ pub enum Fault {
     LogsCutUnderReader,
     /// PostgreSQL taken back to an older state while workers ran.
     DatabaseRestores,
+    /// Commits of offsets that the coordinator answered with an error.
+    CommitErrors,
+    /// Errors with which it answered as often as with all others.
+    CommitErrorKinds,
+    /// Requests to join, to stay or to find the coordinator that were answered with an error.
+    GroupErrors,
+    /// Requests for committed offsets that were answered with an error.
+    OffsetReadErrors,
+    /// Requests for records that were answered with an error.
+    FetchErrors,
+    /// Groups whose coordinator became another broker.
+    CoordinatorMoves,
+    /// Topics for dead letters that were not there.
+    MissingLetterTopics,
+    /// Topics for dead letters that take no record of that size.
+    SmallLetterTopics,
 }
 
 impl Ask {

@@ -10,15 +10,17 @@ use futures_util::future::select;
 use handstamp_tests::{TestDatabase, TestTopic, unique};
 use sqlx::{ConnectOptions, PgConnection};
 use tokio::process::Command;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::arena::Arena;
 use super::journal::Journal;
 use super::ledger::Ledger;
 use super::load::{ACCOUNTS, Load, Mix};
-use super::member::Member;
+use super::member::{Member, PATIENCE};
+use super::mock::{self, Mock};
 use super::offsets::Offsets;
-use super::oracle::{Holdings, LookingAway, Subject, Verdict, Watch, Watched};
+use super::oracle::{Copies, Holdings, LookingAway, Subject, Verdict, Watch, Watched};
 use super::worker::{Broken, Trigger};
 use crate::sim::random::Random;
 
@@ -36,12 +38,16 @@ pub struct Setup {
     pub mix: Mix,
     /// Properties of librdkafka that all members have.
     pub properties: Vec<(&'static str, String)>,
+    /// On a Kafka of its own whose answers the row chooses.
+    pub mocked: bool,
+    /// Members copy dead letters to their topic, which the row has to make.
+    pub copying: bool,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let properties = vec![session(1_500), ("heartbeat.interval.ms", "200".to_owned())];
-        Self { partitions: 16, mix: Mix::default(), properties }
+        Self { partitions: 16, mix: Mix::default(), properties, mocked: false, copying: false }
     }
 }
 
@@ -65,6 +71,17 @@ impl Setup {
         self
     }
 
+    /// On a [`Mock`].
+    pub fn mocked(self) -> Self {
+        Self { mocked: true, ..self.session(mock::SESSION_MS) }
+    }
+
+    /// With members that copy dead letters, of which so many of a thousand records are made.
+    pub fn copying(mut self, poison: u64) -> Self {
+        self.mix.poison = poison;
+        Self { copying: true, ..self }
+    }
+
     /// With one more property.
     pub fn property(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.properties.push((name, value.into()));
@@ -83,11 +100,16 @@ pub struct Stage {
     pub group: String,
     pub journal: Arc<Journal>,
     pub ledger: Arc<Ledger>,
+    /// If it was set up to be on one.
+    pub mock: Option<Mock>,
+    /// If members copy dead letters.
+    pub copies: Option<Copies>,
     setup: Setup,
     brokers: String,
     broken: Option<Broken>,
     load: Load,
     watch: Watch,
+    pause: Arc<Mutex<()>>,
     processes: AtomicU32,
     logs: PathBuf,
 }
@@ -132,6 +154,8 @@ pub struct Findings {
     pub unclean: Vec<String>,
     /// The last statements of transactions that stayed open with nobody at work in them.
     pub idle_transactions: Vec<String>,
+    /// Dead letters that were not copied.
+    pub uncopied: Option<String>,
     pub events: u64,
 }
 
@@ -153,8 +177,16 @@ impl Stage {
             .bind(i64::try_from(ACCOUNTS)?)
             .execute(database.pool())
             .await?;
-        let topic = TestTopic::on(arena.kafka.brokers(), setup.partitions).await;
-        let (brokers, group) = (arena.kafka.brokers().to_owned(), unique("group"));
+        let mock = setup.mocked.then(Mock::start).transpose()?;
+        let (brokers, topic) = if let Some(mock) = &mock {
+            (mock.servers(), mock.create_topic(setup.partitions)?)
+        } else {
+            let brokers = arena.kafka.brokers().to_owned();
+            let topic = TestTopic::on(&brokers, setup.partitions).await;
+            (brokers, topic)
+        };
+        let copies = setup.copying.then(|| Copies::of(&brokers, topic.name()));
+        let (group, pause) = (unique("group"), Arc::default());
         let partitions = usize::try_from(setup.partitions)?;
         let (ledger, journal) = (Arc::new(Ledger::new(partitions)), Arc::new(Journal::new(partitions)));
         let watch = Watch::start(Subject {
@@ -164,6 +196,7 @@ impl Stage {
             database: database.options().application_name("lab-oracle"),
             ledger: Arc::clone(&ledger),
             journal: Arc::clone(&journal),
+            pause: Arc::clone(&pause),
         });
         let load =
             Load::start(&brokers, topic.name(), setup.mix, random, Arc::clone(&ledger), watch.committed());
@@ -175,11 +208,14 @@ impl Stage {
             group,
             journal,
             ledger,
+            mock,
+            copies,
             setup,
             brokers,
             broken,
             load,
             watch,
+            pause,
             processes,
             logs,
         })
@@ -196,6 +232,9 @@ impl Stage {
         }
         if post.is_static {
             command.args(["--property", &format!("group.instance.id={}", post.name)]);
+        }
+        if self.setup.copying {
+            command.arg("--copies");
         }
         if let Some(broken) = self.broken {
             let broken = match broken {
@@ -226,6 +265,21 @@ impl Stage {
         self.watch.look_away().await
     }
 
+    /// While the answer is held, nobody but members asks Kafka about the group.
+    pub async fn unwatched(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.pause).lock_owned().await
+    }
+
+    /// The offsets that the group has committed, as they were seen last.
+    pub fn committed(&self) -> Vec<i64> {
+        self.watch.committed().borrow().clone()
+    }
+
+    /// Waits until all that is written by now is dealt with; whether it was before patience ended.
+    pub async fn until_caught_up(&self) -> bool {
+        timeout(PATIENCE, self.journal.until_heard(&self.ledger.ends())).await.is_ok()
+    }
+
     /// The faults are over: stops the load, waits until everything is dealt with, stops the members and
     /// compares what is there with what was written.
     pub async fn close(self, members: Vec<Member>) -> Result<Findings> {
@@ -244,9 +298,15 @@ impl Stage {
         for (partition, end) in (0..).zip(&ends) {
             let actual = self.topic.end_offset(partition).await;
             ensure!(actual == *end, "partition {partition} ends at {actual}, the ledger at {end}");
+            let start = self.topic.start_offset(partition).await;
+            ensure!(start == 0, "partition {partition} starts at {start}: records are gone");
         }
         let mut connection = self.database.options().application_name("lab-oracle").connect().await?;
         let idle_transactions = idle_transactions(&mut connection).await?;
+        let uncopied = match &self.copies {
+            Some(copies) => copies.until_all(&copies.letters(&mut connection).await?).await.err(),
+            None => None,
+        };
         let mut unclean = Vec::new();
         for member in members {
             // A process that cannot drain has been reported as stuck.
@@ -265,9 +325,15 @@ impl Stage {
         verdict.examples.extend(watched.early.iter().take(3).cloned());
         verdict.stuck = u64::from(stuck.is_some());
         verdict.examples.extend(stuck);
-        self.topic.delete().await;
+        // The mock has no way to delete topics, and goes with its stage.
+        if self.mock.is_none() {
+            self.topic.delete().await;
+        }
+        if let Some(copies) = &self.copies {
+            copies.topic().delete().await;
+        }
         let events = u64::try_from(book.events.len())?;
-        Ok(Findings { verdict, watched, unclean, idle_transactions, events })
+        Ok(Findings { verdict, watched, unclean, idle_transactions, uncopied, events })
     }
 }
 

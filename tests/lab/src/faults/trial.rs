@@ -102,6 +102,7 @@ impl Trial {
         report.resident_mb = report.resident_mb.max(findings.watched.resident_mb);
         report.recoveries.extend(journal.recoveries());
         report.blame.extend(findings.unclean);
+        report.blame.extend(findings.uncopied);
         report.blame.extend(journal.refusals().into_iter().take(3));
         if findings.watched.samples == 0 {
             report.blame.push("committed offsets were never compared with the database".to_owned());

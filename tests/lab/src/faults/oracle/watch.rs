@@ -53,6 +53,8 @@ pub struct Subject {
     pub database: PgConnectOptions,
     pub ledger: Arc<Ledger>,
     pub journal: Arc<Journal>,
+    /// Locked while the oracle must ask Kafka nothing.
+    pub pause: Arc<Mutex<()>>,
 }
 
 struct Watching {
@@ -134,6 +136,7 @@ impl Watching {
     }
 
     async fn committed(&self) -> Result<Vec<i64>> {
+        let _paused = self.subject.pause.lock().await;
         let (consumer, topic) = (Arc::clone(&self.consumer), self.subject.topic.clone());
         let partitions = self.partitions;
         spawn_blocking(move || {

@@ -59,7 +59,7 @@ async fn run(trial: Arc<Trial>) -> Result<()> {
 }
 
 /// Whether the broker answers somebody who is new to it.
-async fn answers(brokers: &str) -> bool {
+pub async fn answers(brokers: &str) -> bool {
     let consumer: BaseConsumer =
         ClientConfig::new().set("bootstrap.servers", brokers).create().expect("a consumer can be made");
     let asked = move || consumer.fetch_metadata(None, Duration::from_millis(500)).is_ok();

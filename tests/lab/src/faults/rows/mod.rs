@@ -1,13 +1,16 @@
 //! The rows, in the order in which they run.
 
 mod broker;
+mod commit_errors;
 mod crash_points;
 mod database;
 mod evictions;
 mod freezes;
 mod kills;
+mod letters;
 mod moved_offsets;
 mod rebalances;
+mod requests;
 mod restores;
 mod silence;
 mod stops;
@@ -29,7 +32,10 @@ pub const ALL: &[Row] = &[
     unheard_commits::ROW,
     silence::ROW,
     broker::ROW,
+    commit_errors::ROW,
+    requests::ROW,
     moved_offsets::ROW,
     vanished_offsets::ROW,
     restores::ROW,
+    letters::ROW,
 ];

@@ -39,6 +39,9 @@ pub struct WorkerArguments {
     /// A property of librdkafka.
     #[arg(long = "property", value_parser = property)]
     pub properties: Vec<(String, String)>,
+    /// Dead letters are copied to their topic.
+    #[arg(long)]
+    pub copies: bool,
     #[arg(long)]
     pub broken: Option<Broken>,
 }
@@ -77,13 +80,15 @@ async fn run(arguments: &WorkerArguments) -> Result<()> {
     for (name, value) in &arguments.properties {
         kafka = kafka.property(name, value);
     }
-    Worker::builder(pool)
+    let mut worker = Worker::builder(pool)
         .kafka(kafka)
         .group(&*arguments.group)
         .consume::<deposit::deposit>(&*arguments.topic)
-        .observe(tell)
-        .run()
-        .await?;
+        .observe(tell);
+    if arguments.copies {
+        worker = worker.copy_dead_letters();
+    }
+    worker.run().await?;
     Ok(())
 }
 
