@@ -1,7 +1,7 @@
 //! A topic per test.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use rdkafka::admin::{
@@ -174,7 +174,16 @@ impl TestTopic {
     async fn create_with(&self, partitions: i32, properties: &[(&str, &str)]) {
         let mut topic = NewTopic::new(&self.name, partitions, TopicReplication::Fixed(1));
         topic.config = properties.to_vec();
-        each(self.admin().create_topics([&topic], &options()).await, "create the topic");
+        // A node that was too busy for its own controller has no place for a topic for a moment.
+        eventually(TIMEOUT, async || {
+            let results = self.admin().create_topics([&topic], &options()).await;
+            let busy =
+                matches!(results.as_deref(), Ok([Err((_, RDKafkaErrorCode::InvalidReplicationFactor))]));
+            ensure!(!busy, "there is no broker to make {} on", self.name);
+            each(results, "create the topic");
+            Ok(())
+        })
+        .await;
         self.has_partitions(topic_size(partitions)).await;
     }
 
@@ -279,7 +288,7 @@ fn each(results: KafkaResult<Vec<Result<String, (String, RDKafkaErrorCode)>>>, w
 
 fn read(consumer: &BaseConsumer, list: &TopicPartitionList, end: i64) -> Vec<Record> {
     consumer.assign(list).expect("a partition can be assigned");
-    let mut records = Vec::new();
+    let (mut records, deadline) = (Vec::new(), Instant::now() + TIMEOUT);
     // Not until there are enough records: transaction markers and compaction leave gaps.
     loop {
         let position = consumer.position().expect("a consumer knows its position");
@@ -287,7 +296,15 @@ fn read(consumer: &BaseConsumer, list: &TopicPartitionList, end: i64) -> Vec<Rec
             return records;
         }
         let Some(message) = consumer.poll(Duration::from_millis(100)) else { continue };
-        let message = message.expect("the log can be read");
+        let message = match message {
+            Ok(message) => message,
+            // A broker that was too busy to answer, or is restarted: the client connects again by itself.
+            Err(error) if error.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) => {
+                assert!(Instant::now() < deadline, "the log cannot be read: {error}");
+                continue;
+            }
+            Err(error) => panic!("the log cannot be read: {error}"),
+        };
         records.push(Record {
             partition: Some(message.partition()),
             key: message.key().map(<[u8]>::to_vec),

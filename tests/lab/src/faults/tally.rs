@@ -11,27 +11,31 @@ pub struct Tally<K> {
 struct Mark<K> {
     kind: K,
     tried: u64,
+    missed: u64,
     seen: u64,
 }
 
 impl<K: Copy + PartialEq> Tally<K> {
     pub fn new(each: u64, kinds: impl IntoIterator<Item = K>) -> Self {
-        let marks = kinds.into_iter().map(|kind| Mark { kind, tried: 0, seen: 0 }).collect();
-        Self { each, marks: Mutex::new(marks) }
+        let mark = |kind| Mark { kind, tried: 0, missed: 0, seen: 0 };
+        Self { each, marks: Mutex::new(kinds.into_iter().map(mark).collect()) }
     }
 
-    /// The kind that was tried least of those to be seen more often; none once all were, or were tried in vain.
+    /// The kind that was tried least of those that are to be tried more; none once that is under way for all,
+    /// or was in vain too often.
     pub fn next(&self) -> Option<K> {
         let (each, mut marks) = (self.each, self.marks());
-        let open = marks.iter_mut().filter(|mark| mark.seen < each && mark.tried < 2 * each + 1);
+        let open = marks.iter_mut().filter(|mark| mark.tried - mark.missed < each && mark.missed <= each);
         let next = open.min_by_key(|mark| mark.tried)?;
         next.tried += 1;
         Some(next.kind)
     }
 
-    pub fn seen(&self, kind: K) {
+    /// What came of a try.
+    pub fn note(&self, kind: K, seen: bool) {
         if let Some(mark) = self.marks().iter_mut().find(|mark| mark.kind == kind) {
-            mark.seen += 1;
+            mark.seen += u64::from(seen);
+            mark.missed += u64::from(!seen);
         }
     }
 
@@ -55,7 +59,8 @@ mod tests {
     #[test]
     fn kinds_take_turns_until_each_was_seen() {
         let tally = Tally::new(2, ["a", "b"]);
-        let order: Vec<_> = std::iter::from_fn(|| tally.next().inspect(|kind| tally.seen(kind))).collect();
+        let order: Vec<_> =
+            std::iter::from_fn(|| tally.next().inspect(|kind| tally.note(*kind, true))).collect();
         assert_eq!(order, ["a", "b", "a", "b"]);
         assert_eq!(tally.split(), (vec!["a", "b"], vec![]));
     }
@@ -63,7 +68,8 @@ mod tests {
     #[test]
     fn a_kind_that_is_never_seen_is_not_tried_for_ever() {
         let tally = Tally::new(1, ["a"]);
-        assert_eq!(std::iter::from_fn(|| tally.next()).count(), 3);
+        let tries = std::iter::from_fn(|| tally.next().inspect(|kind| tally.note(*kind, false))).count();
+        assert_eq!(tries, 2);
         assert_eq!(tally.split(), (vec![], vec!["a"]));
     }
 }

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use tokio::time::{Instant, sleep};
 
 /// How long copying may take once nothing is in its way; a worker looks for old letters every 10 s.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// The topic to which dead letters are copied.
 pub struct Copies {

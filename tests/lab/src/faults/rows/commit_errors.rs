@@ -62,9 +62,10 @@ async fn on_a_stage(trial: &Trial, tally: &Tally<RDKafkaRespErr>) -> Result<()> 
     ensure!(stage.journal.until_applied(20).await, "nothing is applied from the start");
     while let Some(error) = tally.next() {
         trial.injected(Fault::CommitErrors);
-        if is_seen(&stage, error).await.with_context(|| format!("after {error:?}"))? {
+        let seen = is_seen(&stage, error).await.with_context(|| format!("after {error:?}"))?;
+        tally.note(error, seen);
+        if seen {
             trial.observed(Fault::CommitErrors);
-            tally.seen(error);
         }
     }
     trial.close(stage, members.into()).await

@@ -111,9 +111,7 @@ async fn on_a_stage(trial: &Trial, tally: &Tally<Kind>) -> Result<()> {
     while let Some(kind) = tally.next() {
         let (floor, starts) = (stage.committed(), stage.journal.starts().len());
         let seen = is_seen(trial, &stage, mock, &mut coordinator, kind).await;
-        if seen.with_context(|| format!("after {kind:?}"))? {
-            tally.seen(kind);
-        }
+        tally.note(kind, seen.with_context(|| format!("after {kind:?}"))?);
         for (partition, offset) in &stage.journal.starts()[starts..] {
             let committed = floor[usize::try_from(*partition)?];
             if *offset < committed {
