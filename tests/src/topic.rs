@@ -1,6 +1,5 @@
 //! A topic per test.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
@@ -205,10 +204,10 @@ impl TestTopic {
     }
 
     async fn watermarks(&self, partition: i32) -> (i64, i64) {
-        let consumer = Arc::new(self.consumer("watermarks"));
-        // A node that was too busy for its own controller leads nothing for a moment.
+        // A node that was too busy for its own controller leads nothing for a moment, and a client may remember
+        // that.
         eventually(TIMEOUT, async || {
-            let (name, consumer) = (self.name.clone(), Arc::clone(&consumer));
+            let (name, consumer) = (self.name.clone(), self.consumer("watermarks"));
             let asked = spawn_blocking(move || consumer.fetch_watermarks(&name, partition, TIMEOUT));
             Ok(asked.await.expect("no panic")?)
         })
