@@ -2,6 +2,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rdkafka::Offset;
+
 use super::worker::{ATTEMPTS, Deposit, Trouble};
 
 /// What was written to a topic: the truth that everything else is compared with.
@@ -65,7 +67,9 @@ impl Ledger {
     pub fn written(&self, number: usize, partition: i32, offset: i64) {
         let mut book = self.book();
         let log = &mut book.logs[index(partition)];
-        assert_eq!(i64::try_from(log.len()).ok(), Some(offset), "partition {partition} has a gap");
+        let known = i64::try_from(log.len()).ok() == Some(offset);
+        // The answer to an earlier try was lost: librdkafka is told that the record is there, and not where.
+        assert!(known || Offset::from_raw(offset) == Offset::Invalid, "partition {partition} has a gap");
         log.push(number);
     }
 

@@ -83,6 +83,11 @@ impl Member {
         self.said.borrow().clone()
     }
 
+    /// Whether it has logged this.
+    pub fn has_logged(&self, words: &str) -> bool {
+        self.process.output().contains(words)
+    }
+
     pub fn number(&self) -> ProcessNumber {
         self.number
     }

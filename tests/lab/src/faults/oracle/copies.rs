@@ -22,6 +22,9 @@ pub struct Letter {
     payload: Option<Vec<u8>>,
 }
 
+/// Partition, offset, key and payload.
+type Columns = (i32, i64, Option<Vec<u8>>, Option<Vec<u8>>);
+
 impl Copies {
     /// Those of a topic's letters. Their topic has to be made.
     pub fn of(brokers: &str, topic: &str) -> Self {
@@ -34,7 +37,7 @@ impl Copies {
 
     /// What the database holds.
     pub async fn letters(&self, connection: &mut PgConnection) -> sqlx::Result<BTreeSet<Letter>> {
-        let rows: Vec<(i32, i64, Option<Vec<u8>>, Option<Vec<u8>>)> =
+        let rows: Vec<Columns> =
             sqlx::query_as(r#"SELECT partition, "offset", message_key, payload FROM handstamp.dead_letters"#)
                 .fetch_all(connection)
                 .await?;

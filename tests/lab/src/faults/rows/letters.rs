@@ -18,7 +18,7 @@ pub const ROW: Row = Row {
     what: "topics for dead letters that are missing, too small or on a broker that is killed",
     asks: &[
         Ask::new(Fault::MissingLetterTopics, 2, 20),
-        Ask::new(Fault::SmallLetterTopics, 4, 40),
+        Ask::new(Fault::SmallLetterTopics, 2, 20),
         Ask::new(Fault::BrokerRestarts, 2, 20),
     ],
     expects: Expects { duplicates: false, takeovers: false, no_redelivery: false },
@@ -43,7 +43,8 @@ async fn run(trial: Arc<Trial>) -> Result<()> {
             try_join_all((0..STAGES).map(|_| trial.stage(Setup::default().rate(100).copying(POISON))));
         let stages = stages.await?;
         let crews: Vec<Vec<Member>> = stages.iter().map(enlist).collect();
-        try_join_all(stages.iter().map(|stage| refuse_copies(&trial, stage))).await?;
+        let lanes = stages.iter().zip(&crews).map(|(stage, crew)| refuse_copies(&trial, stage, crew));
+        try_join_all(lanes).await?;
         for _ in 0..2 {
             restart_the_broker(&trial, &stages).await?;
         }
@@ -56,33 +57,32 @@ fn enlist(stage: &Stage) -> Vec<Member> {
     ["0", "1"].map(|name| stage.enlist(&Post::fixed(name))).into()
 }
 
-async fn refuse_copies(trial: &Trial, stage: &Stage) -> Result<()> {
+async fn refuse_copies(trial: &Trial, stage: &Stage, crew: &[Member]) -> Result<()> {
     let copies = stage.copies.as_ref().context("its members copy dead letters")?;
     trial.injected(Fault::MissingLetterTopics);
     let held = held_up(stage, copies).await?;
+    until_logged(crew, "does not exist: create it").await?;
     // Fails if it is there after all.
     copies.topic().make(1).await;
     until_copied(copies, &held).await?;
     trial.observed(Fault::MissingLetterTopics);
-    for _ in 0..2 {
-        trial.injected(Fault::SmallLetterTopics);
-        copies.topic().configure(SIZE, TOO_SMALL).await;
-        // What was under way may still come at first.
-        let mut refused = false;
-        for _ in 0..5 {
-            let before = copies.topic().end_offset(0).await;
-            held_up(stage, copies).await?;
-            refused |= copies.topic().end_offset(0).await == before;
-            if refused {
-                break;
-            }
-        }
-        let held = letters(stage, copies).await?;
-        copies.topic().configure(SIZE, LARGE_ENOUGH).await;
-        until_copied(copies, &held).await?;
-        if refused {
-            trial.observed(Fault::SmallLetterTopics);
-        }
+
+    trial.injected(Fault::SmallLetterTopics);
+    copies.topic().configure(SIZE, TOO_SMALL).await;
+    until_logged(crew, "raise its max.message.bytes").await?;
+    let held = held_up(stage, copies).await?;
+    copies.topic().configure(SIZE, LARGE_ENOUGH).await;
+    until_copied(copies, &held).await?;
+    trial.observed(Fault::SmallLetterTopics);
+    Ok(())
+}
+
+/// Waits until a member has said so: it has tried.
+async fn until_logged(crew: &[Member], words: &str) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !crew.iter().any(|member| member.has_logged(words)) {
+        ensure!(Instant::now() < deadline, "no copy was refused: nobody logs that \"{words}\"");
+        sleep(Duration::from_millis(50)).await;
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use rdkafka::types::RDKafkaRespErr::{
     RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT,
 };
 
+use crate::faults::ledger::index;
 use crate::faults::mock::{BROKERS, Mock};
 use crate::faults::row::{Ask, Expects, Fault, Row};
 use crate::faults::stage::{Post, Setup, Stage};
@@ -112,13 +113,10 @@ async fn on_a_stage(trial: &Trial, tally: &Tally<Kind>) -> Result<()> {
         let (floor, starts) = (stage.committed(), stage.journal.starts().len());
         let seen = is_seen(trial, &stage, mock, &mut coordinator, kind).await;
         tally.note(kind, seen.with_context(|| format!("after {kind:?}"))?);
-        for (partition, offset) in &stage.journal.starts()[starts..] {
-            let committed = floor[usize::try_from(*partition)?];
-            if *offset < committed {
-                trial.blame(format!(
-                    "{kind:?}: {partition} was started at {offset}, and {committed} was committed"
-                ));
-            }
+        let starts = stage.journal.starts().split_off(starts);
+        let back = |(partition, offset): &&(i32, i64)| *offset < floor[index(*partition)];
+        if let Some((partition, offset)) = starts.iter().find(back) {
+            trial.blame(format!("{kind:?}: {partition} was started at {offset}, below what was committed"));
         }
     }
     trial.close(stage, members.into()).await
@@ -139,13 +137,13 @@ async fn is_seen(
         trial.injected(fault);
     }
     let rebuilds = stage.journal.counts().rebuilds;
-    let here = std::slice::from_ref(&BROKERS[*coordinator]);
+    let here = &BROKERS[*coordinator..=*coordinator];
     let given = match request {
         FindCoordinator => {
             // Asked of either.
             let answer = mock.prepare(&BROKERS, request, error)?;
             *coordinator = 1 - *coordinator;
-            is_moved(trial, stage, mock, &BROKERS[*coordinator]).await? && mock.until_given(&answer).await?
+            is_moved(trial, stage, mock, *coordinator).await? && mock.until_given(&answer).await?
         }
         JoinGroup | SyncGroup | OffsetFetch => {
             let answer = mock.prepare(here, request, error)?;
@@ -167,10 +165,10 @@ async fn is_seen(
 }
 
 /// Makes another broker the coordinator; whether a member found it.
-async fn is_moved(trial: &Trial, stage: &Stage, mock: &Mock, broker: &'static i32) -> Result<bool> {
+async fn is_moved(trial: &Trial, stage: &Stage, mock: &Mock, broker: usize) -> Result<bool> {
     trial.injected(Fault::CoordinatorMoves);
-    let heard = mock.prepare(std::slice::from_ref(broker), Heartbeat, RD_KAFKA_RESP_ERR_NO_ERROR)?;
-    mock.coordinate(&stage.group, *broker)?;
+    let heard = mock.prepare(&BROKERS[broker..=broker], Heartbeat, RD_KAFKA_RESP_ERR_NO_ERROR)?;
+    mock.coordinate(&stage.group, BROKERS[broker])?;
     let moved = mock.until_given(&heard).await?;
     if moved {
         trial.observed(Fault::CoordinatorMoves);
