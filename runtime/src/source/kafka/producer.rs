@@ -18,18 +18,18 @@ const QUEUE_LIMIT: Duration = Duration::from_secs(10);
 
 /// A producer that finds its brokers again when it has forgotten them all.
 pub(super) struct Producer {
-    producer: FutureProducer<Quiet>,
+    inner: FutureProducer<Quiet>,
     brokers: String,
     introduced: Mutex<Instant>,
 }
 
 impl Producer {
     pub(super) fn new(config: &ClientConfig) -> Result<Self, KafkaConfigError> {
-        let producer = config
+        let inner = config
             .create_with_context(Quiet)
             .map_err(|error: KafkaError| KafkaConfigError::Refused(error.to_string()))?;
         let brokers = config.get("bootstrap.servers").unwrap_or_default().to_owned();
-        Ok(Self { producer, brokers, introduced: Mutex::new(Instant::now()) })
+        Ok(Self { inner, brokers, introduced: Mutex::new(Instant::now()) })
     }
 
     /// Waits for the acknowledgement.
@@ -38,7 +38,7 @@ impl Producer {
         K: ToBytes + ?Sized,
         P: ToBytes + ?Sized,
     {
-        let mut sending = std::pin::pin!(self.producer.send(record, QUEUE_LIMIT));
+        let mut sending = std::pin::pin!(self.inner.send(record, QUEUE_LIMIT));
         loop {
             match timeout(SILENCE, &mut sending).await {
                 Ok(delivered) => return delivered,
@@ -48,7 +48,7 @@ impl Producer {
     }
 
     pub(super) fn flush(&self, limit: Duration) -> Result<(), KafkaError> {
-        self.producer.flush(limit)
+        self.inner.flush(limit)
     }
 
     /// Once in a while, however many wait.
@@ -56,7 +56,7 @@ impl Producer {
         let mut introduced = self.introduced.lock().unwrap_or_else(PoisonError::into_inner);
         if introduced.elapsed() >= SILENCE {
             *introduced = Instant::now();
-            ffi::add_brokers(self.producer.client(), &self.brokers);
+            ffi::add_brokers(self.inner.client(), &self.brokers);
         }
     }
 }
