@@ -53,8 +53,8 @@ async fn a_publisher_that_was_told_of_no_brokers_finds_them_again() {
     let record = Record::to(scene.topic.name()).payload("{}");
     publisher.publish(record.clone()).await.expect("a broker");
     link.name_no_brokers().await;
-    let published = tokio::time::timeout(RECOVERY, publisher.publish(record)).await;
-    published.expect("it does not wait for ever").expect("a broker");
+    let again = tokio::time::timeout(RECOVERY, publisher.publish(record)).await;
+    again.expect("it does not wait for ever").expect("a broker");
     assert_eq!(scene.topic.read_all().await.len(), 2);
 }
 
