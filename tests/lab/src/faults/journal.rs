@@ -73,6 +73,8 @@ pub struct Counts {
     pub unheard_undone: u64,
     /// Failures by kind.
     pub failures: HashMap<String, u64>,
+    /// Failures that the database or the way to it was blamed for, by what was said.
+    pub environment: HashMap<String, u64>,
 }
 
 impl Journal {
@@ -132,8 +134,11 @@ impl Journal {
                 }
             }
             Told::Done { partition, offset, ending } => pages.done(process, *partition, *offset, *ending),
-            Told::Failed { partition, offset, kind, .. } => {
+            Told::Failed { partition, offset, kind, error, .. } => {
                 *pages.counts.failures.entry(kind.clone()).or_default() += 1;
+                if kind == "Environment" {
+                    *pages.counts.environment.entry(error.clone()).or_default() += 1;
+                }
                 if kind == "Unknown" {
                     pages.unheard.insert((*partition, *offset));
                 }
@@ -352,7 +357,8 @@ mod tests {
     fn an_unheard_commit_is_told_by_what_is_found_behind_it() {
         let journal = Journal::new(1);
         for offset in 0..2 {
-            let failed = Told::Failed { partition: 0, offset, attempt: 1, kind: "Unknown".to_owned() };
+            let (kind, error) = ("Unknown".to_owned(), "committing".to_owned());
+            let failed = Told::Failed { partition: 0, offset, attempt: 1, kind, error };
             journal.hear(1, "a", &failed);
         }
         done(&journal, 1, 0, Ending::Known);

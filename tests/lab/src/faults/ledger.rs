@@ -1,9 +1,11 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use handstamp_tests::Record;
 use rdkafka::Offset;
 
+use super::defect::Defect;
 use super::worker::{ATTEMPTS, Deposit, Trouble};
 
 /// What was written to a topic: the truth that everything else is compared with.
@@ -17,6 +19,8 @@ pub struct Book {
     pub events: Vec<Event>,
     /// The event of each offset, by partition.
     pub logs: Vec<Vec<usize>>,
+    /// Records behind one that is not acknowledged yet, by partition and offset.
+    pub ahead: BTreeMap<(i32, i64), usize>,
     /// Records that the broker did not acknowledge.
     pub unwritten: u64,
     /// Partition and offset of records that were deleted before anybody dealt with them.
@@ -38,6 +42,10 @@ pub enum Fate {
     Applied(Trouble),
     /// A dead letter for each of its records, and no effect.
     Parked(Trouble),
+    /// The same, since nobody can make anything of its records.
+    Unreadable(Defect),
+    /// Applied, and one dead letter in all: its handler ends the transaction by itself.
+    Listed(Trouble),
     /// Neither: it has no payload.
     Skipped,
 }
@@ -58,19 +66,21 @@ impl Ledger {
         self.book().events[number]
     }
 
-    pub fn events(&self) -> usize {
-        self.book().events.len()
-    }
-
     /// A record of the event was acknowledged. Nobody else writes to the topic, without transactions: the
-    /// offsets of a partition come in order and without gaps.
+    /// offsets of a partition have no gaps, and acknowledgements of several producers come in any order.
     pub fn written(&self, number: usize, partition: i32, offset: i64) {
         let mut book = self.book();
-        let log = &mut book.logs[index(partition)];
-        let known = i64::try_from(log.len()).ok() == Some(offset);
+        let Book { logs, ahead, .. } = &mut *book;
+        let log = &mut logs[index(partition)];
+        let mut end = i64::try_from(log.len()).expect("offsets fit");
         // The answer to an earlier try was lost: librdkafka is told that the record is there, and not where.
-        assert!(known || Offset::from_raw(offset) == Offset::Invalid, "partition {partition} has a gap");
-        log.push(number);
+        let offset = if Offset::from_raw(offset) == Offset::Invalid { end } else { offset };
+        let twice = offset < end || ahead.insert((partition, offset), number).is_some();
+        assert!(!twice, "offset {offset} of partition {partition} was given twice");
+        while let Some(number) = ahead.remove(&(partition, end)) {
+            log.push(number);
+            end += 1;
+        }
     }
 
     /// These records were deleted on purpose before anybody dealt with them.
@@ -110,10 +120,24 @@ impl Ledger {
 impl Event {
     /// The payload of its records.
     pub fn payload(&self, number: usize) -> Option<Vec<u8>> {
-        let (Fate::Applied(trouble) | Fate::Parked(trouble)) = self.fate else { return None };
+        let trouble = match self.fate {
+            Fate::Applied(trouble) | Fate::Parked(trouble) | Fate::Listed(trouble) => trouble,
+            Fate::Unreadable(_) => Trouble::None,
+            Fate::Skipped => return None,
+        };
         let event = i64::try_from(number).expect("numbers fit");
         let deposit = Deposit { event, account: self.account, amount: self.amount, trouble };
         Some(serde_json::to_vec(&deposit).expect("numbers and strings"))
+    }
+
+    /// One of its records, for those that are not the load's.
+    pub fn record(&self, number: usize) -> Record {
+        let record = self.payload(number).map_or_else(Record::tombstone, Record::new);
+        let (record, id) = (record.key(self.account.to_string()), format!("event-{number}"));
+        match self.fate {
+            Fate::Unreadable(defect) => defect.spoil(record, &id),
+            _ => record.header("event_id", id),
+        }
     }
 }
 
@@ -127,4 +151,18 @@ impl Fate {
 
 pub fn index(partition: i32) -> usize {
     usize::try_from(partition).expect("partitions are numbered from 0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_in_the_log_once_all_before_them_are_acknowledged() {
+        let ledger = Ledger::new(1);
+        ledger.written(7, 0, 1);
+        assert_eq!(ledger.ends(), [0]);
+        ledger.written(5, 0, 0);
+        assert_eq!(ledger.snapshot().logs, [[5, 7]]);
+    }
 }

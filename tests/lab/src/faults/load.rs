@@ -16,10 +16,10 @@ use crate::sim::random::Random;
 /// How many accounts there are.
 pub const ACCOUNTS: u64 = 2_000;
 const TICK: Duration = Duration::from_millis(20);
-/// A partition that is further behind than this gets nothing more.
-const BACKLOG: i64 = 400;
 /// How long the broker may be silent before the producer is told once more where it is.
 const SILENCE: Duration = Duration::from_secs(5);
+/// How many events there are to one whose handler works long.
+const LONG_EVERY: u64 = 40;
 /// How far back an event is that is written again.
 const MEMORY: u64 = 2_000;
 
@@ -36,11 +36,34 @@ pub struct Mix {
     pub poison: u64,
     /// Events without a payload.
     pub tombstones: u64,
+    /// How long handlers work on events that nothing is wrong with; no longer than they must by default.
+    pub slow: Option<Slow>,
+    /// A partition that is further behind than this gets nothing more.
+    pub backlog: i64,
+    /// How many bytes a payload is longer than it has to be.
+    pub padding: usize,
+}
+
+/// How many milliseconds handlers work.
+#[derive(Clone, Copy, Debug)]
+pub struct Slow {
+    pub usual: u32,
+    /// In one of [`LONG_EVERY`].
+    pub long: u32,
 }
 
 impl Default for Mix {
     fn default() -> Self {
-        Self { rate: 300, repeated: 50, flaky: 20, poison: 2, tombstones: 2 }
+        Self {
+            rate: 300,
+            repeated: 50,
+            flaky: 20,
+            poison: 2,
+            tombstones: 2,
+            slow: None,
+            backlog: 400,
+            padding: 0,
+        }
     }
 }
 
@@ -60,6 +83,8 @@ struct Writer {
     committed: watch::Receiver<Vec<i64>>,
     mix: Mix,
     random: Random,
+    /// The events that it has made, in their order. Others are written by rows, and not again.
+    own: Vec<usize>,
     sent: mpsc::UnboundedSender<(usize, DeliveryFuture)>,
 }
 
@@ -86,7 +111,7 @@ impl Load {
             Clerk { ledger: Arc::clone(&ledger), producer: producer.clone(), brokers: brokers.to_owned() };
         let reader = tokio::spawn(clerk.enter(deliveries));
         let (topic, own) = (topic.to_owned(), producer.clone());
-        let writer = Writer { topic, producer: own, ledger, committed, mix, random, sent };
+        let writer = Writer { topic, producer: own, ledger, committed, mix, random, own: Vec::new(), sent };
         Self { stop, writer: tokio::spawn(writer.write(stopped)), producer, reader }
     }
 
@@ -120,12 +145,16 @@ impl Writer {
 
     fn write_one(&mut self, ends: &[i64]) {
         let partition = self.random.index(ends.len());
-        if ends[partition] - self.committed.borrow()[partition] > BACKLOG {
+        if ends[partition] - self.committed.borrow()[partition] > self.mix.backlog {
             return;
         }
         let number = self.choose();
         let event = self.ledger.event(number);
-        let (payload, key) = (event.payload(number), event.account.to_string());
+        let (mut payload, key) = (event.payload(number), event.account.to_string());
+        if let Some(payload) = &mut payload {
+            // Blanks, which JSON allows.
+            payload.resize(payload.len() + self.mix.padding, b' ');
+        }
         let id = format!("event-{number}");
         let header = Header { key: "event_id", value: Some(&id) };
         let record = FutureRecord {
@@ -143,15 +172,17 @@ impl Writer {
     }
 
     fn choose(&mut self) -> usize {
-        let (known, random) = (self.ledger.events(), &mut self.random);
+        let (known, random) = (self.own.len(), &mut self.random);
         if known > 0 && random.chance(self.mix.repeated) {
             let back = random.below(MEMORY.min(u64::try_from(known).expect("numbers fit")));
-            return known - 1 - usize::try_from(back).expect("numbers fit");
+            return self.own[known - 1 - usize::try_from(back).expect("numbers fit")];
         }
         let account = i64::try_from(random.below(ACCOUNTS)).expect("accounts are few");
         let amount = i64::try_from(random.between(1, 1_000)).expect("amounts are small");
         let fate = self.fate();
-        self.ledger.add(Event { account, amount, fate })
+        let number = self.ledger.add(Event { account, amount, fate });
+        self.own.push(number);
+        number
     }
 
     fn fate(&mut self) -> Fate {
@@ -164,7 +195,15 @@ impl Writer {
             let trouble = if self.random.chance(500) { Trouble::Rejected } else { Trouble::Fails(u32::MAX) };
             return Fate::Parked(trouble);
         }
-        if drawn < flaky + poison + tombstones { Fate::Skipped } else { Fate::Applied(Trouble::None) }
+        if drawn < flaky + poison + tombstones {
+            return Fate::Skipped;
+        }
+        Fate::Applied(match self.mix.slow {
+            None => Trouble::None,
+            Some(Slow { usual, long }) => {
+                Trouble::Works(if self.random.below(LONG_EVERY) == 0 { long } else { usual })
+            }
+        })
     }
 }
 

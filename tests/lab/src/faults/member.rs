@@ -128,6 +128,14 @@ impl Member {
         Ok(reached)
     }
 
+    /// Waits until it ends by itself, because of what it met; an error if it ends in another way.
+    pub async fn give_up(&mut self) -> Result<()> {
+        let status = self.process.wait(Duration::MAX).await;
+        self.journal.leave(self.number);
+        ensure!(status.code() == Some(1), "{} ended with {status}", self.post);
+        Ok(())
+    }
+
     async fn killed(mut self) -> Result<()> {
         let status = self.process.wait(PATIENCE).await;
         self.journal.leave(self.number);

@@ -19,6 +19,7 @@
 //! What a row finds besides goes into `trial.blame`; an error, a panic or no end in time fails it as well.
 
 mod arena;
+mod defect;
 mod intruder;
 mod journal;
 mod ledger;

@@ -85,6 +85,24 @@ pub enum Fault {
     CommitsUndone,
     /// Links to PostgreSQL that were open and silent.
     SilentLinks,
+    /// Transactions that the server ended because they waited for one another.
+    Deadlocks,
+    /// Transactions that the server refused because of what another one had done to their row.
+    SerializationFailures,
+    /// Statements that waited for a lock longer than they may.
+    LockTimeouts,
+    /// Handlers that hid a failed statement.
+    HiddenErrors,
+    /// Handlers that committed by themselves.
+    OwnCommits,
+    /// Handlers that rolled back by themselves.
+    OwnRollbacks,
+    /// Handlers that panicked.
+    Panics,
+    /// Handlers that left a nested transaction open.
+    ForgottenTransactions,
+    /// Handlers that dropped a statement that was on its way.
+    DroppedStatements,
     /// SIGKILL of the broker.
     BrokerRestarts,
     /// SIGSTOP of the broker for longer than a session.
@@ -121,6 +139,12 @@ pub enum Fault {
     MissingLetterTopics,
     /// Topics for dead letters that take no record of that size.
     SmallLetterTopics,
+    /// Records without a key or a payload that can be read.
+    UnreadableRecords,
+    /// Records on which the handler always fails.
+    HopelessRecords,
+    /// Handlers that worked longer than a member may go without polling.
+    LongHandlers,
 }
 
 impl Ask {

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::arena::Arena;
 use super::journal::Journal;
-use super::ledger::Ledger;
+use super::ledger::{Event, Ledger};
 use super::load::{ACCOUNTS, Load, Mix};
 use super::member::{Member, PATIENCE};
 use super::mock::{self, Mock};
@@ -248,6 +248,20 @@ impl Stage {
         }
         let number = self.processes.fetch_add(1, Ordering::SeqCst);
         Member::spawn(command, number, &post.name, &self.journal, &self.logs)
+    }
+
+    /// Writes one record of a new event beside the load; the event's number, and the record's offset.
+    pub async fn write(&self, event: Event, partition: i32) -> (usize, i64) {
+        let number = self.ledger.add(event);
+        let (_, offset) = self.topic.produce(event.record(number).partition(partition)).await;
+        self.ledger.written(number, partition, offset);
+        (number, offset)
+    }
+
+    /// How many records the group has not committed yet.
+    pub fn behind(&self) -> i64 {
+        let committed = self.watch.committed();
+        self.ledger.ends().iter().sum::<i64>() - committed.borrow().iter().sum::<i64>()
     }
 
     /// A connection that no worker uses.

@@ -88,6 +88,7 @@ impl Holdings {
             *letters.entry(*letter).or_default() += 1;
         }
         let mut missing = BTreeSet::new();
+        let mut listed: BTreeMap<i64, u64> = BTreeMap::new();
         for (partition, log) in (0..).zip(&book.logs) {
             for (offset, number) in (0..).zip(log) {
                 let event = i64::try_from(*number).expect("numbers fit");
@@ -95,10 +96,16 @@ impl Holdings {
                 let dead = letters.get(&(partition, offset)).copied().unwrap_or(0);
                 let fate = book.events[*number].fate;
                 let gone = book.gone.contains(&(partition, offset));
-                let lost = !gone && matches!(fate, Fate::Applied(_)) && !is_applied && missing.insert(event);
-                let unparked = !gone && matches!(fate, Fate::Parked(_)) && dead == 0;
-                let wrongly_dead = dead > u64::from(!gone && matches!(fate, Fate::Parked(_)));
-                let both = dead > 0 && is_applied;
+                let to_apply = !gone && matches!(fate, Fate::Applied(_) | Fate::Listed(_));
+                let to_park = !gone && matches!(fate, Fate::Parked(_) | Fate::Unreadable(_));
+                let is_listed = matches!(fate, Fate::Listed(_));
+                if is_listed {
+                    *listed.entry(event).or_default() += dead;
+                }
+                let lost = to_apply && !is_applied && missing.insert(event);
+                let unparked = to_park && dead == 0;
+                let wrongly_dead = !is_listed && dead > u64::from(to_park);
+                let both = !is_listed && dead > 0 && is_applied;
                 verdict.lost += u64::from(lost);
                 verdict.unparked += u64::from(unparked);
                 verdict.wrongly_dead += u64::from(wrongly_dead);
@@ -114,6 +121,13 @@ impl Holdings {
                             .example(|| format!("{what}: event {event} at {partition}@{offset}, {fate:?}"));
                     }
                 }
+            }
+        }
+        for (event, letters) in listed {
+            verdict.unparked += u64::from(letters == 0);
+            verdict.wrongly_dead += u64::from(letters > 1);
+            if letters != 1 {
+                verdict.example(|| format!("listed {letters} times: event {event}"));
             }
         }
     }
@@ -144,7 +158,7 @@ fn count(items: impl Iterator) -> u64 {
 mod tests {
     use super::*;
     use crate::faults::ledger::Event;
-    use crate::faults::worker::Trouble;
+    use crate::faults::worker::{Mischief, Trouble};
 
     /// One partition: a good event, a poison one, another good one, and the first once more.
     fn book() -> Book {
@@ -265,6 +279,22 @@ mod tests {
     fn a_letter_of_an_applied_event_is_dead_and_applied() {
         let verdict = judged(|holdings| holdings.letters.push((0, 2)));
         assert_eq!(verdict, Verdict { dead_and_applied: 1, wrongly_dead: 1, ..Verdict::default() });
+    }
+
+    /// The first event is one whose handler commits by itself, at the first of its records.
+    fn listed(letters: &[(i32, i64)]) -> Verdict {
+        let mut book = book();
+        book.events[0].fate = Fate::Listed(Trouble::Misbehaves(Mischief::Commits));
+        let mut holdings = holdings();
+        holdings.letters.extend(letters);
+        Verdict { examples: Vec::new(), ..holdings.judge(&book) }
+    }
+
+    #[test]
+    fn an_event_whose_handler_ends_the_transaction_is_applied_and_listed_once() {
+        assert_eq!(listed(&[(0, 0)]), Verdict::default());
+        assert_eq!(listed(&[]), Verdict { unparked: 1, ..Verdict::default() });
+        assert_eq!(listed(&[(0, 0), (0, 3)]), Verdict { wrongly_dead: 1, ..Verdict::default() });
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! The rows, in the order in which they run.
 
+mod backlog;
 mod broker;
 mod commit_errors;
+mod contention;
 mod crash_points;
 mod database;
 mod evictions;
 mod freezes;
 mod kills;
 mod letters;
+mod misbehaviour;
 mod moved_offsets;
+mod poison;
 mod rebalances;
 mod requests;
 mod restores;
@@ -31,11 +35,15 @@ pub const ALL: &[Row] = &[
     terminations::ROW,
     unheard_commits::ROW,
     silence::ROW,
+    contention::ROW,
+    misbehaviour::ROW,
     broker::ROW,
     commit_errors::ROW,
     requests::ROW,
     moved_offsets::ROW,
     vanished_offsets::ROW,
     restores::ROW,
+    poison::ROW,
     letters::ROW,
+    backlog::ROW,
 ];

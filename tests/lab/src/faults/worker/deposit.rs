@@ -1,7 +1,13 @@
+use std::time::Duration;
+
 use handstamp::laboratory::{Point, reached};
 use handstamp::{BoxError, Inbox, Json, Position, idempotent, reject};
 use serde::{Deserialize, Serialize};
 use sqlx::{PgConnection, Postgres};
+use tokio::time::sleep;
+
+use super::mischief::Mischief;
+use super::rivalry::Rivalry;
 
 /// How often a message may fail before it is parked.
 pub const ATTEMPTS: u32 = 3;
@@ -25,6 +31,12 @@ pub enum Trouble {
     Fails(u32),
     /// Is never good.
     Rejected,
+    /// Works for this many milliseconds.
+    Works(u32),
+    /// Gets in the way of others that do the same.
+    Contends(Rivalry),
+    /// Does what a handler must not do.
+    Misbehaves(Mischief),
 }
 
 /// The handler of every row.
@@ -39,6 +51,12 @@ pub async fn deposit(
     reached(Point::InHandler);
     match deposit.trouble {
         Trouble::Rejected => Err(reject("not a deposit").into()),
+        Trouble::Works(milliseconds) => {
+            sleep(Duration::from_millis(milliseconds.into())).await;
+            Ok(())
+        }
+        Trouble::Contends(rivalry) => Ok(rivalry.act(inbox).await?),
+        Trouble::Misbehaves(mischief) => mischief.act(position.partition, position.offset, inbox).await,
         Trouble::Fails(times) if attempt <= times => Err(format!("failure {attempt} of {times}").into()),
         _ => Ok(()),
     }

@@ -2,7 +2,9 @@
 //! line on standard output for everything that happens.
 
 mod deposit;
+mod mischief;
 mod plain;
+mod rivalry;
 mod told;
 mod trigger;
 
@@ -18,6 +20,8 @@ use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 pub use self::deposit::{ATTEMPTS, Deposit, Trouble};
+pub use self::mischief::Mischief;
+pub use self::rivalry::Rivalry;
 pub use self::told::{Ending, Told};
 pub use self::trigger::Trigger;
 
@@ -113,11 +117,12 @@ fn tell(notice: &Notice) {
             };
             Told::Done { partition: position.partition, offset: position.offset, ending }
         }
-        Notice::Failed { position, attempt, kind, .. } => Told::Failed {
+        Notice::Failed { position, attempt, kind, error, .. } => Told::Failed {
             partition: position.partition,
             offset: position.offset,
             attempt: *attempt,
             kind: format!("{kind:?}"),
+            error: error.clone(),
         },
         Notice::Refused { partition, reason, .. } => {
             Told::Refused { partition: *partition, reason: reason.clone() }

@@ -11,7 +11,7 @@ pub enum Told {
     /// A record is dealt with.
     Done { partition: i32, offset: i64, ending: Ending },
     /// A record is not dealt with.
-    Failed { partition: i32, offset: i64, attempt: u32, kind: String },
+    Failed { partition: i32, offset: i64, attempt: u32, kind: String, error: String },
     /// A partition is not read.
     Refused { partition: i32, reason: String },
     /// The Kafka client is made anew.
