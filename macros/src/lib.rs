@@ -89,6 +89,7 @@ use proc_macro::TokenStream;
 /// |---|---|---|
 /// | `consumer` | the name its messages are remembered under, and by default the Kafka group: 1 to 200 of `a-z A-Z 0-9 . _ -`. Another name later is refused at start, since it would make every message new again | required |
 /// | `key` | what makes two deliveries the same message, see below | required |
+/// | `batch` | how many messages of a backlog one transaction may hold, from 1 (each on its own) | 500 |
 /// | `attempts` | how often a failing message is tried before it is parked, from 1 | 5 |
 /// | `timeout` | the longest one call may take: `"500 ms"`, `"30 seconds"`, `"2 minutes"`, up to `"1 day"` | 30 seconds |
 /// | `start_at` | where a consumer that has never run starts: `earliest` or `latest` | `earliest` |

@@ -1,4 +1,4 @@
-//! The options beyond `consumer` and `key`: `attempts`, `timeout` and what to do in certain cases.
+//! The options beyond `consumer` and `key`: `attempts`, `timeout`, `batch` and what to do in certain cases.
 
 use std::fmt;
 
@@ -12,11 +12,14 @@ use crate::duration;
 use crate::errors::Errors;
 
 const DAY_MS: u64 = 86_400_000;
+/// Their keys are the parameters of one statement.
+const MOST_IN_A_BATCH: usize = 10_000;
 
 /// An option that was given, checked. What was not given is left to the runtime's default.
 pub enum Setting {
     Attempts(u32),
     TimeoutMs(u64),
+    Batch(usize),
     StartAt(Choice),
     OnTombstone(Choice),
     OnOutOfRange(Choice),
@@ -43,6 +46,7 @@ impl Setting {
         [
             args.read("attempts", attempts, errors).map(Self::Attempts),
             args.read("timeout", timeout, errors).map(Self::TimeoutMs),
+            args.read("batch", batch, errors).map(Self::Batch),
             args.read("start_at", start_at, errors).map(Self::StartAt),
             args.read("on_tombstone", on_tombstone, errors).map(Self::OnTombstone),
             args.read("on_out_of_range", on_out_of_range, errors).map(Self::OnOutOfRange),
@@ -60,6 +64,21 @@ fn attempts(input: ParseStream) -> Result<u32> {
         .ok()
         .filter(|attempts| *attempts >= 1)
         .ok_or_else(|| Error::new_spanned(tokens, "`attempts` is a whole number, 1 or more"))
+}
+
+fn batch(input: ParseStream) -> Result<usize> {
+    let tokens: TokenStream = input.parse()?;
+    parse2::<LitInt>(tokens.clone())
+        .and_then(|literal| literal.base10_parse())
+        .ok()
+        .filter(|messages| (1..=MOST_IN_A_BATCH).contains(messages))
+        .ok_or_else(|| {
+            let message = format!(
+                "`batch` is how many messages one transaction may hold: a whole number from 1 (each on its own) to \
+                 {MOST_IN_A_BATCH}"
+            );
+            Error::new_spanned(tokens, message)
+        })
 }
 
 fn timeout(input: ParseStream) -> Result<u64> {
@@ -94,6 +113,7 @@ impl ToTokens for Setting {
         tokens.extend(match self {
             Self::Attempts(attempts) => quote!(.attempts(#attempts)),
             Self::TimeoutMs(milliseconds) => quote!(.timeout_ms(#milliseconds)),
+            Self::Batch(messages) => quote!(.batch(#messages)),
             Self::StartAt(choice) => quote!(.start_at(::handstamp::StartAt::#choice)),
             Self::OnTombstone(choice) => quote!(.on_tombstone(::handstamp::OnTombstone::#choice)),
             Self::OnOutOfRange(choice) => quote!(.on_out_of_range(::handstamp::OnOutOfRange::#choice)),
@@ -113,6 +133,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Attempts(attempts) => write!(f, "attempts = {attempts}"),
             Self::TimeoutMs(milliseconds) => write!(f, "timeout = \"{milliseconds} ms\""),
+            Self::Batch(messages) => write!(f, "batch = {messages}"),
             Self::StartAt(choice) => write!(f, "start_at = {}", choice.word),
             Self::OnTombstone(choice) => write!(f, "on_tombstone = {}", choice.word),
             Self::OnOutOfRange(choice) => write!(f, "on_out_of_range = {}", choice.word),

@@ -66,6 +66,7 @@ impl<E: Into<BoxError> + Send + 'static> Outcome for Result<(), E> {
 pub struct Options {
     pub(crate) attempts: u32,
     pub(crate) timeout: Duration,
+    pub(crate) batch: usize,
     pub(crate) start_at: StartAt,
     pub(crate) on_tombstone: OnTombstone,
     pub(crate) on_out_of_range: OnOutOfRange,
@@ -100,12 +101,14 @@ pub enum OnOutOfRange {
 }
 
 impl Options {
-    /// What holds where the attribute is silent: 5 attempts, 30 seconds, earliest, skip, stop.
+    /// What holds where the attribute is silent: 5 attempts, 30 seconds, up to 500 messages to a transaction,
+    /// earliest, skip, stop.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             attempts: 5,
             timeout: Duration::from_secs(30),
+            batch: 500,
             start_at: StartAt::Earliest,
             on_tombstone: OnTombstone::Skip,
             on_out_of_range: OnOutOfRange::Stop,
@@ -123,6 +126,13 @@ impl Options {
     #[must_use]
     pub const fn timeout_ms(mut self, milliseconds: u64) -> Self {
         self.timeout = Duration::from_millis(milliseconds);
+        self
+    }
+
+    /// How many messages of a backlog one transaction may hold; 1 for each on its own.
+    #[must_use]
+    pub const fn batch(mut self, messages: usize) -> Self {
+        self.batch = messages;
         self
     }
 

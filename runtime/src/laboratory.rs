@@ -2,8 +2,8 @@
 //! must catch. Both macros are empty in the crate that ships; only `tests/lab/instrumented`, which builds
 //! these sources for the laboratory, sets `handstamp_laboratory`.
 //!
-//! Not among the changes, since they break nothing: a job that writes its own offset + 1 (a lane runs one record
-//! at a time, in order, so that nothing unfinished is below it), and outcomes of an old epoch that are believed
+//! Not among the changes, since they break nothing: a job that writes its last offset + 1 (a lane runs one job at
+//! a time, in order, so that nothing unfinished is below it), and outcomes of an old epoch that are believed
 //! (the inbox decides, not the epoch).
 
 /// Marks a place between two steps. With a future: the place behind its first poll, when its request is
@@ -172,6 +172,12 @@ mod enabled {
             LateIsRemembered = "late-is-remembered",
             /// The handler is called although the key is known.
             DuplicateIsCalled = "duplicate-is-called",
+            /// A key that comes twice in one transaction is new both times.
+            TwinIsCalled = "twin-is-called",
+            /// Where one of several fails, what it wrote is committed with the others.
+            BatchKeepsFailed = "batch-keeps-failed",
+            /// What failed together runs alone, each with the watermark of all.
+            BatchPassesPoison = "batch-passes-poison",
             /// A late record is one below `next`, not below `passed`.
             LateByNext = "late-by-next",
             /// Dead letters are not looked at.

@@ -2,7 +2,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use handstamp::internal::progress::{self, Progress, TrackedPartition, Tracking};
-use handstamp::internal::{Connections, Consumer, Job, Task, consumers};
+use handstamp::internal::{Connections, Consumer, Job, JobFailure, Task, consumers};
 use handstamp::{Disposition, Failure, FailureKind, Message, Position, Store};
 use sqlx::Pool;
 use uuid::Uuid;
@@ -62,13 +62,38 @@ impl<DB: Store> Assigned<DB> {
     ) -> Result<Disposition, Failure> {
         let watermark = message.position().expect("it has a position").offset + 1;
         let job = Job { attempt: 1, tracking: Some(self.tracking(watermark)), task };
-        consumer.run(&Connections::of(&self.pool), message, &job, Box::pin(pending())).await
+        run_alone(consumer, &Connections::of(&self.pool), message, &job, pending()).await
+    }
+
+    /// Runs messages in one transaction that moves the progress to `watermark`.
+    pub async fn run_batch(
+        &self,
+        consumer: &dyn Consumer<DB>,
+        messages: impl IntoIterator<Item = Message>,
+        watermark: i64,
+    ) -> Result<Vec<Disposition>, JobFailure> {
+        let job = Job { attempt: 1, tracking: Some(self.tracking(watermark)), task: Task::Apply };
+        let messages: Vec<_> = messages.into_iter().collect();
+        let messages: Vec<_> = messages.iter().collect();
+        consumer.run(&Connections::of(&self.pool), &messages, &job, Box::pin(pending())).await
     }
 
     pub async fn progress(&self) -> Progress {
         let rows = progress::read(&self.pool, self.id, TOPIC).await.expect("it is read");
         rows.into_iter().next().expect("there is a row")
     }
+}
+
+/// Runs a message as a job of its own.
+pub async fn run_alone<DB: Store>(
+    consumer: &dyn Consumer<DB>,
+    connections: &Connections<DB>,
+    message: &Message,
+    job: &Job,
+    cancel: impl Future<Output = ()> + Send,
+) -> Result<Disposition, Failure> {
+    let ended = consumer.run(connections, &[message], job, Box::pin(cancel)).await;
+    ended.map(|dispositions| dispositions[0]).map_err(|failed| failed.failure)
 }
 
 pub fn kind<T: std::fmt::Debug>(result: Result<T, Failure>) -> FailureKind {

@@ -1,12 +1,14 @@
+use std::collections::HashMap;
 use std::pin::{Pin, pin};
 
-use super::call::{call, cancelled, caught};
+use super::call::{call, cancelled};
 use super::park::{self, Parting};
+use super::read::Reading;
 use super::run::Run;
-use super::{DatabaseOf, Disposition, Job, Registered, Task};
+use super::{DatabaseOf, Disposition, Job, JobFailure, Registered};
 use crate::failure::{Failure, FailureKind, report};
-use crate::flow::{self, Answer, Content, Course, Setback, Step};
-use crate::handler::{Handler, OnTombstone};
+use crate::flow::{self, Answer, Course, Member, Setback, Step};
+use crate::handler::Handler;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::transaction::HOUSEKEEPING;
@@ -14,99 +16,71 @@ use crate::inbox::{Connections, Inbox};
 use crate::key::Key;
 use crate::message::{Arguments, Message};
 
-/// Runs one message; `None` if its consumer is not registered.
+/// Runs the messages of a job; `None` if their consumer is not registered.
 pub(super) async fn run<H: Handler<Arguments: Arguments>>(
     handler: &Registered<H>,
     connections: &Connections<DatabaseOf<H>>,
-    message: &Message,
+    messages: &[&Message],
     job: &Job,
     cancel: impl Future<Output = ()> + Send,
-) -> Result<Option<Disposition>, Failure> {
+) -> Result<Option<Vec<Disposition>>, JobFailure> {
     let key_definition = &handler.key_definition;
-    let run = Run { connections, consumer: H::CONSUMER, key_definition, message, job };
-    let (task, parting) = match &job.task {
-        Task::Apply => (flow::Task::Apply, None),
-        Task::Park { reason, error, attempts } => {
-            let parting = Parting { reason: *reason, error: error.clone(), attempts: *attempts };
-            (flow::Task::Park, Some(parting))
-        }
-    };
-    let content = content::<H>(message);
+    let run = Run { connections, consumer: H::CONSUMER, key_definition, job };
+    let readings: Vec<_> = messages.iter().map(|message| Reading::of(handler, message, job)).collect();
+    let course = Course::new(members(&run, &readings));
     let cancel = pin!(cancel);
-    let mut follower = Follower::new(handler, &run, cancel, parting);
-    if content == Content::ParkedTombstone {
-        follower.note(Reason::Tombstone, "the message has no payload (a tombstone)".to_owned());
-    }
-    follower.follow(Course::new(task, content)).await
+    let follower = Follower { run: &run, readings, cancel, failure: None, at: 0 };
+    follower.follow(course).await
 }
 
-fn content<H: Handler<Arguments: Arguments>>(message: &Message) -> Content {
-    if message.payload().is_some() || !(H::Arguments::NEEDS_PAYLOAD || H::KEY.needs_payload()) {
-        return Content::Whole;
-    }
-    match H::OPTIONS.on_tombstone {
-        OnTombstone::Skip => Content::SkippedTombstone,
-        OnTombstone::Park => Content::ParkedTombstone,
-    }
+fn members<H: Handler>(run: &Run<'_, DatabaseOf<H>>, readings: &[Reading<'_, H>]) -> Vec<Member> {
+    let mut first: HashMap<&Key, usize> = HashMap::new();
+    let members = readings.iter().enumerate().map(|(index, reading)| Member {
+        intent: reading.intent,
+        place: run.place(reading.message),
+        key: reading.key.as_ref().map(|key| *first.entry(key).or_insert(index)),
+    });
+    members.collect()
 }
 
 /// Does the steps of a course and tells how they went. It decides nothing.
 struct Follower<'a, H: Handler<Arguments: Arguments>, C> {
-    handler: &'a Registered<H>,
     run: &'a Run<'a, DatabaseOf<H>>,
+    readings: Vec<Reading<'a, H>>,
     cancel: Pin<&'a mut C>,
-    key: Option<Key>,
-    arguments: Option<H::Arguments>,
-    /// Why the message is given up, should it be.
-    parting: Option<Parting>,
     /// What the last step that failed said.
     failure: Option<Failure>,
+    /// The message that was worked on last.
+    at: usize,
 }
 
-impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'a, H, C> {
-    fn new(
-        handler: &'a Registered<H>,
-        run: &'a Run<'a, DatabaseOf<H>>,
-        cancel: Pin<&'a mut C>,
-        parting: Option<Parting>,
-    ) -> Self {
-        Self { handler, run, cancel, key: None, arguments: None, parting, failure: None }
-    }
-
+impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'_, H, C> {
     /// Follows a course to its end; `None` if the consumer is not registered.
-    async fn follow(&mut self, mut course: Course) -> Result<Option<Disposition>, Failure> {
+    async fn follow(mut self, mut course: Course) -> Result<Option<Vec<Disposition>>, JobFailure> {
         loop {
-            let answer = match course.step() {
-                Step::ReadKey => self.read_key(),
-                Step::ReadArguments => self.read_arguments(),
+            match course.step() {
                 Step::Begin(task) => match self.begin(task).await {
                     Ok(inbox) => {
                         course.answer(Answer::Done);
                         self.within(&mut course, inbox).await;
-                        continue;
                     }
-                    Err(failure) => self.failed(failure),
+                    Err(failure) => course.answer(self.failed(failure)),
                 },
-                Step::End(Ok(disposition)) => return Ok(Some(disposition)),
+                Step::End(Ok(())) => return Ok(Some(course.dispositions().collect())),
                 Step::End(Err(Setback::Unregistered)) => return Ok(None),
-                Step::End(Err(_)) => return Err(self.failure.take().unwrap_or_else(unexplained)),
-                _ => self.failed(unexplained()),
-            };
-            course.answer(answer);
+                Step::End(Err(_)) => {
+                    let failure = self.failure.take().unwrap_or_else(unexplained);
+                    return Err(JobFailure { at: self.at, failure });
+                }
+                _ => course.answer(self.failed(unexplained())),
+            }
         }
     }
 
     /// From BEGIN to the end of the transaction, on this task, whatever the handler does.
     async fn within(&mut self, course: &mut Course, mut inbox: Inbox<DatabaseOf<H>>) {
-        let Step::Claim { keyed } = course.step() else { return };
-        let (run, key) = (self.run, self.key.clone());
-        let stored = key.as_ref().filter(|_| keyed).map(Key::stored);
-        let stored = stored.as_deref();
-        let consumer = match run.claim(&mut inbox, stored).await {
-            Ok(Some((consumer, verdict))) => {
-                course.answer(Answer::Claimed(verdict));
-                consumer
-            }
+        let consumer = match self.claim(course, &mut inbox).await {
+            Ok(Some(consumer)) => consumer,
             Ok(None) => {
                 course.answer(Answer::Failed(Setback::Unregistered));
                 inbox.abandon().await;
@@ -119,50 +93,25 @@ impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follow
         };
         loop {
             let answer = match course.step() {
-                Step::Call => self.call(&mut inbox).await,
-                Step::GiveBack => self.answer(inbox.give_back(consumer, stored).await),
-                Step::Park => {
-                    let parting = self.parting();
-                    let letter = parting.letter(run, consumer, stored);
-                    self.answer(park::write(inbox.transaction(), &letter).await)
-                }
-                Step::Guard { fresh } => self.answer(inbox.guard(&run.guard(consumer, fresh)).await),
+                Step::GiveBack => self.give_back(course, consumer, &mut inbox).await,
+                Step::Call(member) => self.call(member, &mut inbox).await,
+                Step::Park(member) => self.park(member, consumer, &mut inbox).await,
+                Step::Guard { fresh } => self.answer(inbox.guard(&self.run.guard(consumer, fresh)).await),
                 Step::Commit => return course.answer(self.answer(inbox.commit().await)),
                 Step::RollBack(_) => return course.answer(self.roll_back(inbox).await),
                 Step::List => {
                     drop(inbox);
-                    self.list(consumer, stored).await;
+                    self.list(course, consumer).await;
                     return course.answer(Answer::Done);
                 }
-                _ => return,
+                Step::Begin(_) | Step::Claim | Step::End(_) => return,
             };
             course.answer(answer);
         }
     }
 
-    fn read_key(&mut self) -> Answer {
-        match caught(|| H::KEY.read(self.run.message)) {
-            Ok(key) => {
-                self.key = Some(key);
-                Answer::Done
-            }
-            Err(error) => self.unreadable(Reason::Key, error),
-        }
-    }
-
-    fn read_arguments(&mut self) -> Answer {
-        let Some(key) = &self.key else { return self.failed(unexplained()) };
-        match caught(|| H::Arguments::take(self.run.message, key, &self.handler.needs)) {
-            Ok(arguments) => {
-                self.arguments = Some(arguments);
-                Answer::Done
-            }
-            Err(error) => self.unreadable(Reason::Decode, error),
-        }
-    }
-
     async fn begin(&mut self, task: flow::Task) -> Result<Inbox<DatabaseOf<H>>, Failure> {
-        let connections = self.run.connections;
+        let Run { connections, consumer, job, .. } = self.run;
         let (connection, limit) = match task {
             flow::Task::Apply => tokio::select! {
                 biased;
@@ -171,46 +120,92 @@ impl<'a, H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follow
             },
             flow::Task::Park => (connections.acquire().await?, HOUSEKEEPING),
         };
-        let (key, attempt) = (self.key.clone(), self.run.job.attempt);
-        Inbox::begin(connection, connections, self.run.consumer, key, attempt, limit).await
+        Inbox::begin(connection, connections, consumer, job.attempt, limit).await
     }
 
-    async fn call(&mut self, inbox: &mut Inbox<DatabaseOf<H>>) -> Answer {
-        let Some(arguments) = self.arguments.take() else { return self.failed(unexplained()) };
+    /// `None` if the consumer is not registered.
+    async fn claim(
+        &mut self,
+        course: &mut Course,
+        inbox: &mut Inbox<DatabaseOf<H>>,
+    ) -> Result<Option<ConsumerId>, Failure> {
+        let claimed: Vec<_> = self.readings.iter().map(|reading| self.run.claimed(reading)).collect();
+        let claim = inbox.claim(&self.run.claimant(&claimed)).await?;
+        let Some(consumer) = claim.consumer else { return Ok(None) };
+        course.answer(Answer::Claimed { found: claim.found, row: claim.row });
+        if let Step::RollBack(setback) = course.step() {
+            self.failure = Some(inbox.refused(setback, claim.row, self.run.acknowledged()));
+        }
+        Ok(Some(consumer))
+    }
+
+    async fn give_back(
+        &mut self,
+        course: &Course,
+        consumer: ConsumerId,
+        inbox: &mut Inbox<DatabaseOf<H>>,
+    ) -> Answer {
+        let keys = self.readings.iter().enumerate().filter(|(member, _)| course.is_given_back(*member));
+        let keys: Vec<_> = keys.filter_map(|(_, reading)| reading.stored.as_deref()).collect();
+        let given_back = inbox.give_back(consumer, &keys).await;
+        self.answer(given_back)
+    }
+
+    async fn call(&mut self, member: usize, inbox: &mut Inbox<DatabaseOf<H>>) -> Answer {
+        self.at = member;
+        let reading = self.readings.get_mut(member);
+        let Some((key, arguments)) =
+            reading.and_then(|reading| Some((reading.key.clone(), reading.arguments.take()?)))
+        else {
+            return self.failed(unexplained());
+        };
+        inbox.turn_to(key);
         let called = call::<H>(arguments, inbox, self.cancel.as_mut()).await;
         self.answer(called)
+    }
+
+    async fn park(
+        &mut self,
+        member: usize,
+        consumer: ConsumerId,
+        inbox: &mut Inbox<DatabaseOf<H>>,
+    ) -> Answer {
+        self.at = member;
+        let Some(reading) = self.readings.get_mut(member) else { return self.failed(unexplained()) };
+        let parting = reading.parting.take().unwrap_or_else(|| Parting {
+            reason: Reason::Failed,
+            error: "the cause was not kept".to_owned(),
+            attempts: self.run.job.attempt,
+        });
+        let letter = parting.letter(self.run, reading.message, consumer, reading.stored.as_deref());
+        let written = park::write(inbox.transaction(), &letter).await;
+        self.answer(written)
     }
 
     async fn roll_back(&mut self, inbox: Inbox<DatabaseOf<H>>) -> Answer {
         let failure = self.failure.take().unwrap_or_else(unexplained);
         let failure = inbox.give_up(failure).await;
-        if failure.kind() == FailureKind::Rejected {
-            self.note(Reason::Rejected, report(&failure));
+        if failure.kind() == FailureKind::Rejected
+            && let Some(reading) = self.readings.get_mut(self.at)
+        {
+            let (error, attempts) = (report(&failure), self.run.job.attempt);
+            reading.parting = Some(Parting { reason: Reason::Rejected, error, attempts });
         }
         self.failed(failure)
     }
 
-    async fn list(&mut self, consumer: ConsumerId, key: Option<&[u8]>) {
+    /// Lists every message whose effects the handler may have committed, or thrown away with those of others.
+    async fn list(&mut self, course: &Course, consumer: ConsumerId) {
         let failure = self.failure.take().unwrap_or_else(unexplained);
-        self.failure = Some(park::list_ended(self.run, consumer, key, failure).await);
-    }
-
-    /// Remembers what a dead letter is to say.
-    fn note(&mut self, reason: Reason, error: String) {
-        self.parting = Some(Parting { reason, error, attempts: self.run.job.attempt });
-    }
-
-    fn parting(&mut self) -> Parting {
-        self.parting.take().unwrap_or_else(|| Parting {
-            reason: Reason::Failed,
-            error: "the cause was not kept".to_owned(),
-            attempts: self.run.job.attempt,
-        })
-    }
-
-    fn unreadable(&mut self, reason: Reason, error: String) -> Answer {
-        self.note(reason, error);
-        Answer::Failed(Setback::Unreadable)
+        let attempts = self.run.job.attempt;
+        let parting = Parting { reason: Reason::TransactionEnded, error: report(&failure), attempts };
+        let handled = self.readings.iter().enumerate().filter(|(member, _)| course.is_handled(*member));
+        let letters: Vec<_> = handled
+            .map(|(_, reading)| {
+                parting.letter(self.run, reading.message, consumer, reading.stored.as_deref())
+            })
+            .collect();
+        self.failure = Some(park::list_ended(self.run.connections, &letters, failure).await);
     }
 
     fn answer(&mut self, result: Result<(), Failure>) -> Answer {

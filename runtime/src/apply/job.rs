@@ -1,7 +1,8 @@
+use crate::failure::Failure;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::progress::Tracking;
 
-/// One run of one message.
+/// One run of one message, or of several of one partition in one transaction.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// 1 the first time.
@@ -34,4 +35,13 @@ impl Job {
     pub fn by_hand() -> Self {
         Self { attempt: 1, tracking: None, task: Task::Apply }
     }
+}
+
+/// Why nothing of a job's messages was kept.
+#[derive(Debug)]
+pub struct JobFailure {
+    /// The message that was worked on last, by its place in the job: the one at fault, if one is.
+    pub at: usize,
+    /// What went wrong.
+    pub failure: Failure,
 }

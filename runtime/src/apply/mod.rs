@@ -1,16 +1,17 @@
-//! One message through one consumer: claim, handler, guard, commit. Knows SQL and handlers, no broker; what comes
-//! after what is decided by [`crate::flow::Course`].
+//! One message through one consumer, or several in one transaction: claim, handler, guard, commit. Knows SQL and
+//! handlers, no broker; what comes after what is decided by [`crate::flow::Course`].
 
 mod call;
 mod follow;
 mod job;
 mod park;
+mod read;
 mod registered;
 mod run;
 
 use sqlx::Pool;
 
-pub use job::{Job, Task};
+pub use job::{Job, JobFailure, Task};
 pub use registered::{Consumer, Registered};
 
 pub use crate::flow::Disposition;
@@ -61,14 +62,22 @@ pub async fn apply_with_state<H: Handler<Arguments: Arguments>>(
     message: &Message,
 ) -> Result<Disposition, Failure> {
     let handler = Registered::<H>::new(state);
-    let (job, connections) = (Job::by_hand(), Connections::of(pool));
-    let never = std::future::pending::<()>;
-    if let Some(disposition) = run(&handler, &connections, message, &job, never()).await? {
+    if let Some(disposition) = by_hand(&handler, pool, message).await? {
         return Ok(disposition);
     }
     consumers::register(pool, &handler.registration(None, &[])).await?;
-    let unregistered = || unregistered(H::CONSUMER);
-    run(&handler, &connections, message, &job, never()).await?.ok_or_else(unregistered)
+    by_hand(&handler, pool, message).await?.ok_or_else(|| unregistered(H::CONSUMER))
+}
+
+/// `None` if the consumer is not registered.
+async fn by_hand<H: Handler<Arguments: Arguments>>(
+    handler: &Registered<H>,
+    pool: &Pool<DatabaseOf<H>>,
+    message: &Message,
+) -> Result<Option<Disposition>, Failure> {
+    let never = std::future::pending::<()>();
+    let ended = run(handler, &Connections::of(pool), &[message], &Job::by_hand(), never).await;
+    Ok(ended.map_err(|failed| failed.failure)?.and_then(|dispositions| dispositions.into_iter().next()))
 }
 
 fn unregistered(consumer: &str) -> Failure {

@@ -1,10 +1,11 @@
 use super::run::Run;
-use crate::failure::{Failure, FailureKind, report, storable};
-use crate::inbox::Store;
+use crate::failure::{Failure, FailureKind, storable};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::{NewLetter, Reason};
 use crate::inbox::transaction::{HOUSEKEEPING, Transaction, within};
+use crate::inbox::{Connections, Store};
 use crate::laboratory::point;
+use crate::message::Message;
 
 /// Why a message is given up.
 pub(super) struct Parting {
@@ -13,26 +14,25 @@ pub(super) struct Parting {
     pub(super) attempts: u32,
 }
 
-/// Lists a message whose transaction its handler ended. Its key may be committed, so it is not touched,
-/// and the progress stays where it is.
+/// Lists the messages whose transaction their handler ended. Their keys may be committed, so they are not
+/// touched, and the progress stays where it is.
 pub(super) async fn list_ended<DB: Store>(
-    run: &Run<'_, DB>,
-    consumer: ConsumerId,
-    key: Option<&[u8]>,
+    connections: &Connections<DB>,
+    letters: &[NewLetter<'_>],
     failure: Failure,
 ) -> Failure {
-    let parting =
-        Parting { reason: Reason::TransactionEnded, error: report(&failure), attempts: run.job.attempt };
     let listed = async {
-        let mut transaction = Transaction::begin(run.connections.pool(), HOUSEKEEPING).await?;
-        let letter = parting.letter(run, consumer, key);
-        write(&mut transaction, &letter).await?;
+        let mut transaction = Transaction::begin(connections.pool(), HOUSEKEEPING).await?;
+        for letter in letters {
+            write(&mut transaction, letter).await?;
+        }
         transaction.commit().await
     };
     match listed.await {
         Ok(()) => failure,
         Err(unlisted) => {
-            let text = format!("{failure} (and it could not be listed among the dead letters: {unlisted})");
+            let text =
+                format!("{failure} (and what it was for could not be listed as dead letters: {unlisted})");
             Failure::new(FailureKind::TransactionEnded, text)
         }
     }
@@ -41,7 +41,8 @@ pub(super) async fn list_ended<DB: Store>(
 impl Parting {
     pub(super) fn letter<'a, DB: Store>(
         &'a self,
-        run: &'a Run<'_, DB>,
+        run: &Run<'a, DB>,
+        message: &'a Message,
         consumer: ConsumerId,
         key: Option<&'a [u8]>,
     ) -> NewLetter<'a> {
@@ -50,9 +51,9 @@ impl Parting {
             reason: self.reason,
             error: &self.error,
             attempts: self.attempts,
-            message: run.message,
+            message,
             key,
-            position: run.position(),
+            position: run.position(message),
         }
     }
 }

@@ -1,7 +1,6 @@
 use futures_util::future::BoxFuture;
 
-use super::{DatabaseOf, Disposition, Job, NeedsOf, run, unregistered};
-use crate::failure::Failure;
+use super::{DatabaseOf, Disposition, Job, JobFailure, NeedsOf, run, unregistered};
 use crate::handler::{Handler, Options};
 use crate::inbox::consumers::Registration;
 use crate::inbox::{Connections, Store};
@@ -32,17 +31,19 @@ pub trait Consumer<DB: Store>: Send + Sync {
     /// What it registers as.
     fn registration<'a>(&'a self, group: Option<&'a str>, topics: &'a [&'a str]) -> Registration<'a>;
 
-    /// Runs one message; never dropped before it is done. `cancel` ends the handler, and with it the run,
-    /// unless COMMIT was reached: the task that owns a connection always ends its transaction itself.
+    /// Runs one message, or several of one partition in one transaction; what became of each, in their order. If
+    /// one of several fails, nothing of any is kept.
     ///
-    /// Messages that can never be applied are parked by it, in a transaction that moves the progress.
+    /// Never dropped before it is done. `cancel` ends the handler, and with it the run, unless COMMIT was
+    /// reached: the task that owns a connection always ends its transaction itself. Messages that can never be
+    /// applied are parked by it, in a transaction that moves the progress.
     fn run<'a>(
         &'a self,
         connections: &'a Connections<DB>,
-        message: &'a Message,
+        messages: &'a [&'a Message],
         job: &'a Job,
         cancel: BoxFuture<'a, ()>,
-    ) -> BoxFuture<'a, Result<Disposition, Failure>>;
+    ) -> BoxFuture<'a, Result<Vec<Disposition>, JobFailure>>;
 }
 
 impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H> {
@@ -67,12 +68,13 @@ impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H>
     fn run<'a>(
         &'a self,
         connections: &'a Connections<DatabaseOf<H>>,
-        message: &'a Message,
+        messages: &'a [&'a Message],
         job: &'a Job,
         cancel: BoxFuture<'a, ()>,
-    ) -> BoxFuture<'a, Result<Disposition, Failure>> {
+    ) -> BoxFuture<'a, Result<Vec<Disposition>, JobFailure>> {
         Box::pin(async move {
-            run(self, connections, message, job, cancel).await?.ok_or_else(|| unregistered(H::CONSUMER))
+            let ended = run(self, connections, messages, job, cancel).await?;
+            ended.ok_or_else(|| JobFailure { at: 0, failure: unregistered(H::CONSUMER) })
         })
     }
 }

@@ -1,49 +1,59 @@
 use super::Job;
-use crate::failure::Failure;
-use crate::flow::Verdict;
+use super::read::Reading;
+use crate::flow::{NextOffset, Offset, Place};
+use crate::handler::Handler;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::{TrackedPartition, Tracking};
-use crate::inbox::{Claimant, Connections, Guard, Inbox, Store};
+use crate::inbox::{Claimant, Claimed, Connections, Guard, Store};
 use crate::message::Message;
 
-/// What a run is about.
+/// What a run is about, whatever its messages are.
 pub(super) struct Run<'a, DB: Store> {
     pub(super) connections: &'a Connections<DB>,
     pub(super) consumer: &'static str,
     pub(super) key_definition: &'a str,
-    pub(super) message: &'a Message,
     pub(super) job: &'a Job,
 }
 
-impl<DB: Store> Run<'_, DB> {
-    /// Where the message stands, if progress is tracked.
-    pub(super) fn position(&self) -> Option<(&TrackedPartition, i64)> {
-        let tracking = self.job.tracking.as_ref()?;
-        Some((&tracking.partition, self.message.position()?.offset))
+impl<'a, DB: Store> Run<'a, DB> {
+    /// Where a message stands, if progress is tracked.
+    pub(super) fn position(&self, message: &Message) -> Option<(&'a TrackedPartition, i64)> {
+        Some((&self.tracking()?.partition, message.position()?.offset))
     }
 
-    fn tracking(&self) -> Option<&Tracking> {
+    /// The same for the core.
+    pub(super) fn place(&self, message: &Message) -> Option<Place> {
+        let (_, offset) = self.position(message)?;
+        Some(Place { offset: Offset(offset), acknowledged: self.acknowledged() })
+    }
+
+    /// What the row's `next` is at least, unless the database went back in time.
+    pub(super) fn acknowledged(&self) -> NextOffset {
+        NextOffset(self.tracking().map_or(0, |tracking| tracking.acknowledged))
+    }
+
+    fn tracking(&self) -> Option<&'a Tracking> {
         self.job.tracking.as_ref()
     }
 
-    /// Claims the message, or has it judged alone where it has no key.
-    pub(super) async fn claim(
-        &self,
-        inbox: &mut Inbox<DB>,
-        stored: Option<&[u8]>,
-    ) -> Result<Option<(ConsumerId, Verdict)>, Failure> {
-        let claimant = Claimant {
-            consumer: self.consumer,
-            definition: self.key_definition,
-            key: stored,
-            position: self.position(),
-        };
-        inbox.claim(&claimant, self.tracking().map_or(0, |tracking| tracking.acknowledged)).await
+    pub(super) fn claimed<'r, H: Handler>(&self, reading: &'r Reading<'_, H>) -> Claimed<'r> {
+        let offset = self.position(reading.message).map(|(_, offset)| offset);
+        Claimed { key: reading.stored.as_deref(), offset }
     }
 
-    /// What must hold before the message is committed; a `fresh` one is dealt with by this transaction.
-    pub(super) fn guard(&self, consumer: ConsumerId, fresh: bool) -> Guard<'_> {
-        let ceiling = self.position().filter(|_| fresh).map_or(i64::MAX, |(_, offset)| offset);
+    pub(super) fn claimant<'c>(&'c self, messages: &'c [Claimed<'c>]) -> Claimant<'c> {
+        Claimant {
+            consumer: self.consumer,
+            definition: self.key_definition,
+            partition: self.tracking().map(|tracking| &*tracking.partition),
+            messages,
+        }
+    }
+
+    /// What must hold before the messages are committed; `fresh` is the lowest offset that this transaction
+    /// deals with.
+    pub(super) fn guard(&self, consumer: ConsumerId, fresh: Option<Offset>) -> Guard<'a> {
+        let ceiling = fresh.map_or(i64::MAX, |offset| offset.0);
         Guard { consumer, tracking: self.tracking(), ceiling }
     }
 }

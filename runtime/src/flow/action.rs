@@ -52,7 +52,7 @@ pub enum Action<R> {
     Finished,
 }
 
-/// One run of one record in one lane.
+/// One run of the first records of a lane, in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job<R> {
     /// Its number.
@@ -61,18 +61,25 @@ pub struct Job<R> {
     pub lane: LaneId,
     /// The epoch it belongs to.
     pub epoch: Epoch,
-    /// The record's offset.
-    pub offset: Offset,
-    /// What the shell finds the record by.
-    pub handle: R,
+    /// The records, in the order of their offsets: one or more. A record that has failed is alone.
+    pub records: Vec<JobRecord<R>>,
     /// From 1: how often the handler has been tried, this time included. For [`Task::Park`] how often it was.
     pub attempt: u32,
-    /// What to do with the record.
+    /// What to do with the records.
     pub task: Task,
     /// What the row's `next` is raised to in the job's transaction.
     pub watermark: NextOffset,
     /// What the row's `next` is at least, unless the database went back in time.
     pub acknowledged: NextOffset,
+}
+
+/// A record of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobRecord<R> {
+    /// Its offset.
+    pub offset: Offset,
+    /// What the shell finds it by.
+    pub handle: R,
 }
 
 /// What to do with a record.

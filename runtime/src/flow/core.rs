@@ -23,6 +23,8 @@ pub struct Config {
     /// until no more than this are held. A partition that holds nothing may always fetch, so that one that
     /// is stuck does not starve the others.
     pub bytes_low: usize,
+    /// How many bytes of records one job may take, unless a single one has more.
+    pub batch_bytes: usize,
     /// The shortest time between two commits, and between two saves.
     pub commit_every: Millis,
     /// How often offsets are committed again that did not move: another member can move them back.
@@ -42,6 +44,7 @@ impl Default for Config {
             records_low: 500,
             bytes_high: 32 << 20,
             bytes_low: 24 << 20,
+            batch_bytes: 4 << 20,
             commit_every: Millis(100),
             assert_every: Millis(5_000),
             confirm_every: Millis(10_000),
@@ -85,8 +88,9 @@ pub(super) enum Lifecycle {
 pub(super) struct Running {
     pub(super) lane: LaneId,
     pub(super) epoch: Epoch,
-    pub(super) offset: Offset,
+    pub(super) offsets: Vec<Offset>,
     pub(super) watermark: NextOffset,
+    pub(super) started: Millis,
 }
 
 impl<R: Clone> Core<R> {
@@ -217,7 +221,8 @@ impl<R: Clone> Core<R> {
 
     fn finished(&mut self, id: JobId, outcome: Outcome, actions: &mut Vec<Action<R>>) {
         let Some(job) = self.jobs.remove(&id) else { return };
-        let Running { lane, epoch, offset, watermark } = job;
+        let Running { lane, epoch, offsets, watermark, started } = job;
+        let offset = offsets.first().copied().unwrap_or(Offset(watermark.0));
         mutant!(LaneLeak => {
             if self.partitions.get(&lane.tp).is_none_or(|partition| partition.epoch != epoch) {
                 return;
@@ -247,23 +252,24 @@ impl<R: Clone> Core<R> {
             Outcome::Superseded => return self.reassign(lane.tp, ReassignReason::Superseded, actions),
             Outcome::Done | Outcome::Skipped => {
                 let acknowledged = (outcome == Outcome::Done).then_some(watermark);
-                let freed = partition.finished(lane, offset, acknowledged);
+                let took = Millis(self.now.0.saturating_sub(started.0));
+                let freed = partition.finished(lane, &offsets, took, acknowledged);
                 self.free(freed, actions);
                 self.regulate(lane.tp, actions);
                 self.want(lane);
             }
-            _ => self.failed(lane, id, outcome),
+            _ => self.failed(lane, id, &offsets, outcome),
         }
         self.saves.touch([lane]);
         self.commits.touch(lane.tp);
     }
 
-    fn failed(&mut self, lane: LaneId, job: JobId, outcome: Outcome) {
+    fn failed(&mut self, lane: LaneId, job: JobId, offsets: &[Offset], outcome: Outcome) {
         let (seed, now) = (self.config.seed, self.now);
         let Some(partition) = self.partitions.get_mut(&lane.tp) else { return };
         let open = partition.is_open();
         let Some(state) = partition.lane(lane) else { return };
-        let delay = state.failed(outcome, seed, job);
+        let delay = state.failed(offsets, outcome, seed, job);
         if !open {
             return;
         }

@@ -1,91 +1,33 @@
-use super::{Disposition, Setback, Task, Verdict};
+use super::{Answer, Claim, ClaimedRow, Disposition, Found, Intent, Member, Setback, Step, Task, Verdict};
 use crate::laboratory::mutant;
 
-/// The course of one message through its transaction: what is to be done next, after what was answered.
+/// The course of a job's messages through their transaction: claimed together, handled in order, committed
+/// together. It says what is to be done next, after what was answered.
 ///
 /// What does the steps ([`Self::step`]) decides nothing; it tells how each went ([`Self::answer`]) until
-/// the course has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// the course has ended. Of several messages of which one fails nothing is kept: each is then sent on a course
+/// of its own, so that only the one at fault pays.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Course {
     step: Step,
-    /// What the open transaction is for.
-    task: Task,
-    keyed: bool,
-    verdict: Verdict,
-}
-
-/// Whether there is something to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Content {
-    /// What the key and the handler need is there.
-    Whole,
-    /// A tombstone, which the handler or the key can do nothing with: moved past.
-    SkippedTombstone,
-    /// The same, kept as a dead letter.
-    ParkedTombstone,
-}
-
-/// What is to be done next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// Read the message's key.
-    ReadKey,
-    /// Read what the handler takes.
-    ReadArguments,
-    /// Open a transaction: one in which the handler works, and which may be called off before it is open;
-    /// or a short one that only writes.
-    Begin(Task),
-    /// Claim the key; without one, have the message judged alone.
-    Claim {
-        /// Whether there is a key.
-        keyed: bool,
-    },
-    /// Call the handler, which may be called off.
-    Call,
-    /// Give the claimed key back: a key that stays says that its message was applied.
-    GiveBack,
-    /// Write a dead letter.
-    Park,
-    /// Write the progress, if everything holds.
-    Guard {
-        /// Whether the message is dealt with here and now, so that nobody else may have passed it.
-        fresh: bool,
-    },
-    /// Commit.
-    Commit,
-    /// End the transaction without its effects, or the connection with it. What it was for comes with the
-    /// answer: a connection that turns out to be lost puts the blame elsewhere.
-    RollBack(Setback),
-    /// Close the connection and list the message, in a transaction of its own: the handler ended the one
-    /// it was given.
-    List,
-    /// Nothing any more.
-    End(Result<Disposition, Setback>),
-}
-
-/// How a step went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Answer {
-    /// It is done.
-    Done,
-    /// It was claimed, and this is to be done with it.
-    Claimed(Verdict),
-    /// It is not done, or not known to be.
-    Failed(Setback),
+    members: Vec<Member>,
+    /// One for each member, once they are claimed.
+    verdicts: Vec<Verdict>,
+    /// For each member, whether it is the first with a new key that nothing is applied under.
+    given_back: Vec<bool>,
 }
 
 impl Course {
-    /// The course of a message that is to be applied, or given up.
+    /// The course of these messages, in the order of their offsets.
     #[must_use]
-    pub fn new(task: Task, content: Content) -> Self {
-        let step = match content {
-            Content::Whole => Step::ReadKey,
-            // Before the key is read: one inside the payload cannot be read from a tombstone.
-            Content::ParkedTombstone => Step::Begin(Task::Park),
-            Content::SkippedTombstone => Step::End(Ok(Disposition::Skipped)),
+    pub fn new(members: Vec<Member>) -> Self {
+        let any = |intent| members.iter().any(|member| member.intent == intent);
+        let step = match (any(Intent::Apply), any(Intent::Park)) {
+            (true, _) => Step::Begin(Task::Apply),
+            (false, true) => Step::Begin(Task::Park),
+            (false, false) => Step::End(Ok(())),
         };
-        let task = if content == Content::Whole { task } else { Task::Park };
-        Self { step, task, keyed: false, verdict: Verdict::Fresh }
+        Self { step, members, verdicts: Vec::new(), given_back: Vec::new() }
     }
 
     /// What is to be done now.
@@ -94,66 +36,111 @@ impl Course {
         self.step
     }
 
+    /// Whether a message was new and for the handler: what one that ended the transaction may have kept.
+    #[must_use]
+    pub fn is_handled(&self, member: usize) -> bool {
+        self.is(member, Verdict::Fresh, Intent::Apply)
+    }
+
+    /// Whether the key of a message is to be given back.
+    #[must_use]
+    pub fn is_given_back(&self, member: usize) -> bool {
+        self.given_back.get(member) == Some(&true)
+    }
+
+    /// What became of each message, once the course has ended well.
+    pub fn dispositions(&self) -> impl Iterator<Item = Disposition> {
+        self.members.iter().enumerate().map(|(index, member)| {
+            match (member.intent.task(), self.verdicts.get(index)) {
+                (Some(task), Some(verdict)) => verdict.disposition(task),
+                _ => Disposition::Skipped,
+            }
+        })
+    }
+
     /// Takes in how the step went.
     pub fn answer(&mut self, answer: Answer) {
         self.step = match (self.step, answer) {
-            (Step::Claim { .. }, Answer::Claimed(verdict)) => self.claimed(verdict),
+            (Step::Claim, Answer::Claimed { found, row }) => self.claimed(&found, row),
             // Answers to something else: nothing of it may be kept.
-            (Step::Claim { .. }, Answer::Done) | (_, Answer::Claimed(_)) => self.failed(Setback::Environment),
+            (Step::Claim, Answer::Done) | (_, Answer::Claimed { .. }) => self.failed(Setback::Environment),
             (_, Answer::Done) => self.done(),
             (_, Answer::Failed(setback)) => self.failed(setback),
         };
     }
 
     fn done(&mut self) -> Step {
-        mutant!(NoCeiling => {
-            if matches!(self.step, Step::Call | Step::Park) {
-                return Step::Guard { fresh: false };
-            }
-        });
         match self.step {
-            Step::ReadKey => {
-                self.keyed = true;
-                match self.task {
-                    Task::Apply => Step::ReadArguments,
-                    Task::Park => Step::Begin(Task::Park),
-                }
-            }
-            Step::ReadArguments => Step::Begin(Task::Apply),
-            Step::Begin(_) => Step::Claim { keyed: self.keyed },
-            Step::GiveBack if self.verdict == Verdict::Fresh => Step::Park,
-            Step::GiveBack => Step::Guard { fresh: false },
-            Step::Call | Step::Park => Step::Guard { fresh: true },
+            Step::Begin(_) => Step::Claim,
+            Step::GiveBack => self.next(0),
+            Step::Call(member) | Step::Park(member) => self.next(member + 1),
             Step::Guard { .. } => Step::Commit,
-            Step::Commit => Step::End(Ok(self.verdict.disposition(self.task))),
+            Step::Commit => Step::End(Ok(())),
             Step::RollBack(setback) => self.rolled_back(setback),
             Step::List => Step::End(Err(Setback::TransactionEnded)),
-            step @ (Step::Claim { .. } | Step::End(_)) => step,
+            step @ (Step::Claim | Step::End(_)) => step,
         }
     }
 
-    fn claimed(&mut self, verdict: Verdict) -> Step {
-        self.verdict = verdict;
-        mutant!(DuplicateIsCalled => { if verdict == Verdict::Duplicate { return Step::Call; } });
-        mutant!(LateIsRemembered => {
-            if verdict == Verdict::LateDuplicate {
-                return Step::Guard { fresh: false };
-            }
-        });
-        mutant!(ParkedKeepsKey => {
-            if (verdict, self.task) == (Verdict::Fresh, Task::Park) {
-                return Step::Park;
-            }
-        });
-        match (verdict, self.task) {
-            (Verdict::Fresh, Task::Apply) => Step::Call,
-            // One that is late is not remembered again: its row may be that of a topic made anew under this
-            // worker, and after the reset that follows it would pass for applied.
-            (Verdict::Fresh, Task::Park) | (Verdict::LateDuplicate, _) if self.keyed => Step::GiveBack,
-            (Verdict::Fresh, Task::Park) => Step::Park,
-            // Its commit waits for the log: only then is what somebody else wrote known to be durable.
-            _ => Step::Guard { fresh: false },
+    fn claimed(&mut self, found: &[Found], row: Option<ClaimedRow>) -> Step {
+        if found.len() != self.members.len() {
+            return Step::RollBack(Setback::Environment);
         }
+        self.verdicts.clear();
+        // A new key belongs to the first message that is applied under it.
+        let mut taken = vec![false; self.members.len()];
+        for (member, found) in self.members.iter().zip(found) {
+            let stamped = found.stamped && member.key.is_some_and(|key| is_free(&taken, key));
+            let claim = Claim { keyed: member.key.is_some(), stamped, parked: found.parked, row };
+            let verdict = match claim.judge(member.place) {
+                Ok(verdict) => verdict,
+                Err(setback) => return Step::RollBack(setback),
+            };
+            if let Some(taken) = member.key.and_then(|key| taken.get_mut(key))
+                && keeps_key(verdict, member.intent)
+            {
+                *taken = true;
+            }
+            self.verdicts.push(verdict);
+        }
+        let first = |index: usize| self.members[index].key == Some(index);
+        let unused = |index: usize| first(index) && found[index].stamped && !taken[index];
+        self.given_back = (0..self.members.len()).map(unused).collect();
+        if self.given_back.contains(&true) { Step::GiveBack } else { self.next(0) }
+    }
+
+    /// The step for the first message from this one on for which there is something to do.
+    fn next(&self, first: usize) -> Step {
+        let left = || first..self.members.len();
+        mutant!(DuplicateIsCalled => {
+            if let Some(known) = left().find(|&member| self.is(member, Verdict::Duplicate, Intent::Apply)) {
+                return Step::Call(known);
+            }
+        });
+        match left().find(|&member| self.is_dealt_with(member)) {
+            Some(member) if self.members[member].intent == Intent::Park => Step::Park(member),
+            Some(member) => Step::Call(member),
+            None => self.guard(),
+        }
+    }
+
+    /// Duplicates are committed as well: their commit waits for the log, and only then is what somebody else
+    /// wrote known to be durable.
+    fn guard(&self) -> Step {
+        mutant!(NoCeiling => { return Step::Guard { fresh: None }; });
+        let fresh = (0..self.members.len()).filter(|&member| self.is_dealt_with(member));
+        let places = fresh.filter_map(|member| self.members[member].place);
+        Step::Guard { fresh: places.map(|place| place.offset).min() }
+    }
+
+    /// Whether a message is dealt with in this transaction, by the handler or as a dead letter.
+    fn is_dealt_with(&self, member: usize) -> bool {
+        self.is_handled(member) || self.is(member, Verdict::Fresh, Intent::Park)
+    }
+
+    fn is(&self, member: usize, verdict: Verdict, intent: Intent) -> bool {
+        let found = (self.verdicts.get(member), self.members.get(member));
+        matches!(found, (Some(of), Some(member)) if (*of, member.intent) == (verdict, intent))
     }
 
     fn failed(&mut self, setback: Setback) -> Step {
@@ -170,21 +157,25 @@ impl Course {
             }
         });
         mutant!(RejectedIsKept => {
-            if (self.step, setback) == (Step::Call, Setback::Rejected) {
-                self.task = Task::Park;
-                return Step::Park;
+            if let (Step::Call(member), Setback::Rejected) = (self.step, setback) {
+                self.members[member].intent = Intent::Park;
+                return Step::Park(member);
+            }
+        });
+        mutant!(BatchKeepsFailed => {
+            if let (Step::Call(member), Setback::Handler, [_, _, ..]) = (self.step, setback, &*self.members) {
+                return self.next(member + 1);
             }
         });
         match self.step {
-            Step::ReadKey | Step::ReadArguments => self.give_up(),
             // At COMMIT above all: a message that may be applied is not given up.
             Step::Begin(_) | Step::Commit => Step::End(Err(setback)),
-            Step::Call | Step::Guard { .. }
-                if setback == Setback::TransactionEnded && self.task == Task::Apply =>
+            Step::Call(_) | Step::Guard { .. }
+                if setback == Setback::TransactionEnded && self.calls_the_handler() =>
             {
                 Step::List
             }
-            Step::Claim { .. } | Step::Call | Step::GiveBack | Step::Park | Step::Guard { .. } => {
+            Step::Claim | Step::GiveBack | Step::Call(_) | Step::Park(_) | Step::Guard { .. } => {
                 Step::RollBack(setback)
             }
             Step::RollBack(_) => self.rolled_back(setback),
@@ -193,16 +184,36 @@ impl Course {
         }
     }
 
+    fn calls_the_handler(&self) -> bool {
+        self.members.iter().any(|member| member.intent == Intent::Apply)
+    }
+
     fn rolled_back(&mut self, setback: Setback) -> Step {
-        match (setback, self.task) {
-            (Setback::Rejected, Task::Apply) => self.give_up(),
+        match (setback, &*self.members) {
+            (Setback::Rejected, [Member { intent: Intent::Apply, .. }]) => self.give_up(),
             _ => Step::End(Err(setback)),
         }
     }
 
     /// It can never be applied: a transaction of its own, in which nothing of the handler's is.
     fn give_up(&mut self) -> Step {
-        self.task = Task::Park;
+        for member in self.members.iter_mut().filter(|member| member.intent == Intent::Apply) {
+            member.intent = Intent::Park;
+        }
         Step::Begin(Task::Park)
     }
+}
+
+/// Whether a message leaves its key in the inbox. One that is late does not: its row may be that of a topic
+/// made anew under this worker, and after the reset that follows it would pass for applied.
+fn keeps_key(verdict: Verdict, intent: Intent) -> bool {
+    mutant!(LateIsRemembered => { if verdict == Verdict::LateDuplicate { return true; } });
+    mutant!(ParkedKeepsKey => { if (verdict, intent) == (Verdict::Fresh, Intent::Park) { return true; } });
+    (verdict, intent) == (Verdict::Fresh, Intent::Apply)
+}
+
+/// Whether no message before has taken this key.
+fn is_free(taken: &[bool], key: usize) -> bool {
+    mutant!(TwinIsCalled => { return true; });
+    taken.get(key) == Some(&false)
 }

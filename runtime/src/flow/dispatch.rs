@@ -48,10 +48,12 @@ impl<R: Clone> Core<R> {
             }
             let id = JobId(self.next_job);
             let Some(partition) = self.partitions.get_mut(&lane.tp) else { continue };
-            let Some(job) = partition.start(lane, id) else { continue };
+            let Some(job) = partition.start(lane, id, self.config.batch_bytes) else { continue };
             self.next_job += 1;
             self.busy.insert(lane);
-            let running = Running { lane, epoch: job.epoch, offset: job.offset, watermark: job.watermark };
+            let offsets = job.records.iter().map(|record| record.offset).collect();
+            let (epoch, watermark, started) = (job.epoch, job.watermark, self.now);
+            let running = Running { lane, epoch, offsets, watermark, started };
             self.jobs.insert(id, running);
             actions.push(Action::Start(job));
         }

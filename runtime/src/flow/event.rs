@@ -24,7 +24,7 @@ pub enum Event<R> {
         offset: Offset,
         /// How much memory it holds.
         bytes: usize,
-        /// What the shell finds the record by; handed back in [`super::Job::handle`].
+        /// What the shell finds the record by; handed back in [`super::Job::records`].
         handle: R,
     },
     /// A job ended. Every job that was started ends once, cancelled or not.
@@ -85,14 +85,17 @@ pub struct LaneStart {
     pub acknowledged: NextOffset,
     /// How often a failing record is tried before it is parked.
     pub attempts: u32,
+    /// How many records one job may take. At least 1.
+    pub batch: usize,
 }
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Applied, parked or found to be a duplicate, and the row was committed up to the job's watermark.
+    /// Every record of the job is applied, parked or found to be a duplicate, and the row was committed up
+    /// to the job's watermark.
     Done,
-    /// Dealt with, nothing written.
+    /// Every record is dealt with, nothing written.
     Skipped,
     /// The database or the way to it failed: tried again for ever.
     Environment,

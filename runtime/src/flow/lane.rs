@@ -1,9 +1,11 @@
+use super::pace::Pace;
 use super::retry::{self, Cause};
 use super::watermark::Watermark;
 use super::{JobId, LaneSnapshot, LaneStart, Millis, NextOffset, Offset, Outcome, Task};
 use crate::laboratory::mutant;
 
-/// One handler's way through one partition: its records in order, one job at a time.
+/// One handler's way through one partition: its records in order, one job at a time, of one record or of
+/// many.
 #[derive(Debug)]
 pub(super) struct Lane {
     watermark: Watermark,
@@ -11,6 +13,9 @@ pub(super) struct Lane {
     attempts: u32,
     state: State,
     first: FirstRecord,
+    pace: Pace,
+    /// The last record of a job that failed: up to it each is run alone, so that only the one at fault pays.
+    alone_until: Option<Offset>,
     /// Whether the row was seen to be as expected since the last round of confirmation.
     confirmed: bool,
 }
@@ -39,7 +44,7 @@ struct FirstRecord {
 /// What a lane runs next.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub(super) offset: Offset,
+    pub(super) offsets: Vec<Offset>,
     pub(super) attempt: u32,
     pub(super) task: Task,
     pub(super) watermark: NextOffset,
@@ -54,6 +59,8 @@ impl Lane {
             attempts: lane.attempts.max(1),
             state: State::Idle,
             first: FirstRecord::default(),
+            pace: Pace::new(lane.batch),
+            alone_until: None,
             confirmed: true,
         }
     }
@@ -114,35 +121,58 @@ impl Lane {
         self.state = State::Halted;
     }
 
-    pub(super) fn start(&mut self, job: JobId) -> Option<Run> {
-        let offset = self.watermark.first().filter(|_| self.state == State::Ready)?;
+    /// Starts the first record, and those behind it that `fits` lets in after it.
+    pub(super) fn start(&mut self, job: JobId, mut fits: impl FnMut(Offset) -> bool) -> Option<Run> {
+        let first = self.watermark.first().filter(|_| self.state == State::Ready)?;
         self.state = State::Running(job);
         let FirstRecord { failures, park, .. } = self.first;
+        let alone = failures > 0 || park || self.alone_until >= Some(first);
+        let most = if alone { 1 } else { self.pace.limit() };
+        let behind = self.watermark.unfinished().skip(1).take_while(|&offset| fits(offset));
+        let offsets: Vec<_> = std::iter::once(first).chain(behind).take(most).collect();
         let run = Run {
-            offset,
             attempt: if park { failures } else { failures.saturating_add(1) },
             task: if park { Task::Park } else { Task::Apply },
-            watermark: self.watermark.next_without(offset),
+            watermark: self.watermark.next_without(&offsets),
             acknowledged: self.acknowledged,
+            offsets,
         };
         mutant!(FloorUnchecked => { return Some(Run { acknowledged: NextOffset(0), ..run }); });
+        mutant!(BatchPassesPoison => {
+            if let Some(last) = self.alone_until.filter(|last| *last >= first) {
+                let together: Vec<_> = self.watermark.unfinished().take_while(|at| *at <= last).collect();
+                return Some(Run { watermark: self.watermark.next_without(&together), ..run });
+            }
+        });
         Some(run)
     }
 
-    pub(super) fn finished(&mut self, offset: Offset) {
-        self.watermark.finished(offset);
+    pub(super) fn finished(&mut self, offsets: &[Offset], took: Millis) {
+        for &offset in offsets {
+            self.watermark.finished(offset);
+        }
         self.state = State::Idle;
         self.first = FirstRecord::default();
+        self.pace.done(offsets.len(), took);
     }
 
     /// The job did not do it: sets what is tried next, and says how long to wait before.
-    pub(super) fn failed(&mut self, outcome: Outcome, seed: u64, job: JobId) -> Millis {
+    pub(super) fn failed(&mut self, offsets: &[Offset], outcome: Outcome, seed: u64, job: JobId) -> Millis {
         self.state = State::Idle;
         mutant!(EnvironmentIsAttempt => {
             if outcome == Outcome::Environment {
-                return self.failed(Outcome::Failed, seed, job);
+                return self.failed(offsets, Outcome::Failed, seed, job);
             }
         });
+        if let (Outcome::Failed | Outcome::Rejected, [_, .., last]) = (outcome, offsets) {
+            // Which of them it was is only known of one that runs alone; nothing counts as an attempt yet.
+            self.pace.failed(offsets.len());
+            self.alone_until = Some(*last);
+            return Millis(0);
+        }
+        if outcome == Outcome::Environment {
+            self.pace.failed(offsets.len());
+        }
         let first = &mut self.first;
         let cause = match outcome {
             Outcome::Unknown | Outcome::Cancelled => Cause::Unknown,

@@ -5,11 +5,11 @@
 //! around it decides nothing.
 //!
 //! One core serves one Kafka client. Each partition has one [`LaneId`] per handler; a lane runs one job
-//! at a time, in the order of offsets. A record is done when all its handlers are done with it. What
-//! belongs to a partition is keyed by its [`Epoch`], so that nothing of an earlier assignment can move
-//! the offsets of a later one.
+//! at a time, in the order of offsets; a job takes the first records of a backlog, as many as the lane's
+//! pace allows. A record is done when all its handlers are done with it. What belongs to a partition is keyed
+//! by its [`Epoch`], so that nothing of an earlier assignment can move the offsets of a later one.
 //!
-//! What happens inside a job is decided here, too: [`Course`] leads one message through its transaction.
+//! What happens inside a job is decided here, too: [`Course`] leads its messages through their transaction.
 
 mod action;
 mod commit;
@@ -19,6 +19,8 @@ mod dispatch;
 mod drain;
 mod event;
 mod lane;
+mod member;
+mod pace;
 mod partition;
 mod range;
 mod retry;
@@ -26,6 +28,7 @@ mod save;
 mod setback;
 mod snapshot;
 pub mod start;
+mod step;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -34,14 +37,17 @@ mod watermark;
 use std::fmt;
 use std::ops::Add;
 
-pub use self::action::{Action, Job, ReassignReason, Save, StopReason, Task};
+pub use self::action::{Action, Job, JobRecord, ReassignReason, Save, StopReason, Task};
 pub use self::core::{Config, Core};
-pub use self::course::{Answer, Content, Course, Step};
+pub use self::course::Course;
 pub use self::event::{Event, LaneStart, Outcome, Saved, SavedResult};
+pub use self::member::{Intent, Member};
 pub use self::range::OutOfRange;
 pub use self::setback::Setback;
 pub use self::snapshot::{LaneSnapshot, PartitionSnapshot, Snapshot};
-pub use self::verdict::{Claim, ClaimedRow, Disposition, Place, Verdict};
+pub use self::step::{Answer, Step};
+use self::verdict::{Claim, Verdict};
+pub use self::verdict::{ClaimedRow, Disposition, Found, Place};
 
 /// A record's place in its partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,7 +69,7 @@ pub struct NextOffset(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 
-/// One run of one record in one lane. A retry is another job.
+/// One run of one or more records of a lane. A retry is another job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use super::lane::Lane;
 use super::{
-    Action, Config, Epoch, Job, JobId, LaneId, LaneStart, NextOffset, Offset, PartitionSnapshot, Tp,
+    Action, Config, Epoch, Job, JobId, JobRecord, LaneId, LaneStart, Millis, NextOffset, Offset,
+    PartitionSnapshot, Tp,
 };
 use crate::laboratory::mutant;
 
@@ -90,20 +91,29 @@ impl<R> Partition<R> {
     }
 
     /// Starts what is first in a lane that has its turn.
-    pub(super) fn start(&mut self, lane: LaneId, id: JobId) -> Option<Job<R>>
+    pub(super) fn start(&mut self, lane: LaneId, id: JobId, most_bytes: usize) -> Option<Job<R>>
     where
         R: Clone,
     {
         let epoch = self.epoch;
         let state = self.lanes.get_mut(usize::from(lane.handler))?;
-        let held = self.held.get(&state.watermark().first()?)?;
-        let run = state.start(id)?;
+        let held = &self.held;
+        let mut left = most_bytes.saturating_sub(held.get(&state.watermark().first()?)?.bytes);
+        let run = state.start(id, |offset| {
+            let bytes = held.get(&offset).map_or(usize::MAX, |held| held.bytes);
+            let fits = bytes <= left;
+            left = left.saturating_sub(bytes);
+            fits
+        })?;
+        let records = run.offsets.iter().filter_map(|&offset| {
+            let handle = held.get(&offset)?.handle.clone();
+            Some(JobRecord { offset, handle })
+        });
         Some(Job {
             id,
             lane,
             epoch,
-            offset: run.offset,
-            handle: held.handle.clone(),
+            records: records.collect(),
             attempt: run.attempt,
             task: run.task,
             watermark: run.watermark,
@@ -111,19 +121,24 @@ impl<R> Partition<R> {
         })
     }
 
-    /// One handler is done with a record; the bytes that are free now.
+    /// One handler is done with these records; the bytes that are free now.
     pub(super) fn finished(
         &mut self,
         lane: LaneId,
-        offset: Offset,
+        offsets: &[Offset],
+        took: Millis,
         acknowledged: Option<NextOffset>,
     ) -> usize {
         if let Some(state) = self.lane(lane) {
-            state.finished(offset);
+            state.finished(offsets, took);
             if let Some(next) = acknowledged {
                 state.acknowledge(next);
             }
         }
+        offsets.iter().map(|offset| self.let_go(*offset)).sum()
+    }
+
+    fn let_go(&mut self, offset: Offset) -> usize {
         let Some(held) = self.held.get_mut(&offset) else { return 0 };
         held.handlers_left -= 1;
         if held.handlers_left > 0 {

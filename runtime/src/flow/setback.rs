@@ -43,15 +43,11 @@ impl From<Setback> for Outcome {
     }
 }
 
-impl From<Disposition> for Outcome {
-    fn from(disposition: Disposition) -> Self {
-        match disposition {
-            Disposition::Skipped => Self::Skipped,
-            Disposition::Applied
-            | Disposition::Duplicate
-            | Disposition::LateDuplicate
-            | Disposition::AlreadyParked
-            | Disposition::Parked => Self::Done,
-        }
+impl Outcome {
+    /// That of a job whose messages are all dealt with: the row is written unless all were skipped.
+    #[must_use]
+    pub fn of(dispositions: &[Disposition]) -> Self {
+        let skipped = dispositions.iter().all(|disposition| *disposition == Disposition::Skipped);
+        if skipped { Self::Skipped } else { Self::Done }
     }
 }

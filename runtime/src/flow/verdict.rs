@@ -3,15 +3,21 @@ use crate::laboratory::mutant;
 
 /// What the database says of a message that asks to be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// Whether it has a key.
-    pub keyed: bool,
-    /// Whether that is new, and now belongs to this transaction.
+pub struct Found {
+    /// Whether its key is new, and now belongs to this transaction. Messages with one key all say the same.
     pub stamped: bool,
     /// Whether a dead letter exists for its position.
     pub parked: bool,
-    /// The row of its partition, where identity and incarnation match.
-    pub row: Option<ClaimedRow>,
+}
+
+/// What is known of a message that asks to be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) keyed: bool,
+    /// Whether the key is new, and no message before has taken it.
+    pub(super) stamped: bool,
+    pub(super) parked: bool,
+    pub(super) row: Option<ClaimedRow>,
 }
 
 /// A progress row at the time of a claim.
@@ -69,7 +75,7 @@ impl Claim {
     ///
     /// # Errors
     /// If the row is not the one that the partition was assigned with.
-    pub fn judge(&self, place: Option<Place>) -> Result<Verdict, Setback> {
+    pub(super) fn judge(&self, place: Option<Place>) -> Result<Verdict, Setback> {
         let mut late = false;
         if let Some(place) = place {
             let row = self.row.ok_or(Setback::Superseded)?;

@@ -48,16 +48,21 @@ impl Watermark {
         self.unfinished.first().copied()
     }
 
+    /// The records that are not finished, in order.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = Offset> {
+        self.unfinished.iter().copied()
+    }
+
     /// Everything below is dealt with; `None` while that cannot be said.
     pub(super) fn next(&self) -> Option<NextOffset> {
         mutant!(HighestOffsetSeen => { return self.horizon; });
         self.lowest(self.unfinished.first().copied())
     }
 
-    /// What [`Self::next`] will be once `offset`, too, is finished.
-    pub(super) fn next_without(&self, offset: Offset) -> NextOffset {
-        let other = self.unfinished.iter().copied().find(|&other| other != offset);
-        self.lowest(other).unwrap_or(NextOffset(offset.0))
+    /// What [`Self::next`] will be once these, too, are finished. They are in order, and not empty.
+    pub(super) fn next_without(&self, taken: &[Offset]) -> NextOffset {
+        let other = self.unfinished().find(|offset| taken.binary_search(offset).is_err());
+        self.lowest(other).unwrap_or_else(|| NextOffset(taken.first().map_or(0, |first| first.0)))
     }
 
     fn lowest(&self, unfinished: Option<Offset>) -> Option<NextOffset> {
@@ -99,7 +104,7 @@ mod tests {
                     fetched.iter().find(open).copied().unwrap_or(at)
                 };
                 prop_assert_eq!(watermark.next(), Some(NextOffset(unfinished(None))));
-                prop_assert_eq!(watermark.next_without(Offset(offset)), NextOffset(unfinished(Some(offset))));
+                prop_assert_eq!(watermark.next_without(&[Offset(offset)]), NextOffset(unfinished(Some(offset))));
                 watermark.finished(Offset(offset));
                 finished.insert(offset);
             }

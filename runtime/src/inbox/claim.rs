@@ -4,45 +4,39 @@ use sqlx::Database;
 
 use super::consumers::ConsumerId;
 use super::progress::{TrackedPartition, Tracking};
-use crate::flow::{self, ClaimedRow, NextOffset};
+use crate::flow::{ClaimedRow, Found};
 
-/// A message as it asks to be claimed.
+/// Messages of one partition as they ask to be claimed.
 #[derive(Clone, Copy, Debug)]
 pub struct Claimant<'a> {
     /// The consumer's name.
     pub consumer: &'a str,
     /// Its key definition. Part of the lookup, so that a changed one can never claim.
     pub definition: &'a str,
+    /// The partition, if progress is tracked.
+    pub partition: Option<&'a TrackedPartition>,
+    /// The messages.
+    pub messages: &'a [Claimed<'a>],
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimed<'a> {
     /// The stored form of the key; `None` to be judged without claiming.
     pub key: Option<&'a [u8]>,
-    /// Where the message stands, if progress is tracked.
-    pub position: Option<(&'a TrackedPartition, i64)>,
+    /// Where it stands in the partition.
+    pub offset: Option<i64>,
 }
 
 /// What the database answered to a [`Claimant`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Claim {
     /// `None` if no consumer of that name and key definition is registered.
     pub consumer: Option<ConsumerId>,
-    /// Whether the key is new and now belongs to this transaction.
-    pub stamped: bool,
-    /// Whether a dead letter exists for the message's position.
-    pub parked: bool,
-    /// `next` and `passed` of the partition, where identity and incarnation match.
-    pub progress: Option<(i64, i64)>,
-}
-
-impl Claim {
-    /// What the core is to judge.
-    pub(super) fn of(&self, claimant: &Claimant<'_>) -> flow::Claim {
-        let row = |(next, passed)| ClaimedRow { next: NextOffset(next), passed: NextOffset(passed) };
-        flow::Claim {
-            keyed: claimant.key.is_some(),
-            stamped: self.stamped,
-            parked: self.parked,
-            row: self.progress.map(row),
-        }
-    }
+    /// One for each message, in their order.
+    pub found: Vec<Found>,
+    /// The partition's row, where identity and incarnation match.
+    pub row: Option<ClaimedRow>,
 }
 
 /// What must hold just before COMMIT.
@@ -52,8 +46,8 @@ pub struct Guard<'a> {
     pub consumer: ConsumerId,
     /// The progress to write, if it is tracked.
     pub tracking: Option<&'a Tracking>,
-    /// `passed` must not be above it: the message's own offset if it is applied or parked now. Above it,
-    /// another member has dealt with the message since it was claimed.
+    /// `passed` must not be above it: the lowest offset of the messages that are applied or parked now. Above
+    /// it, another member has dealt with one of them since it was claimed.
     pub ceiling: i64,
 }
 
@@ -108,7 +102,7 @@ pub trait StampStore: Database {
         limit: Duration,
     ) -> impl Future<Output = sqlx::Result<()>> + Send;
 
-    /// Claims a key, waiting for any other transaction that has claimed it.
+    /// Claims the keys in one order that every transaction keeps, waiting for any other that has claimed one.
     fn claim(
         connection: &mut Self::Connection,
         mark: &mut Self::Mark,
@@ -124,11 +118,11 @@ pub trait StampStore: Database {
         key: &[u8],
     ) -> impl Future<Output = sqlx::Result<bool>> + Send;
 
-    /// Gives back a key that this transaction claimed.
+    /// Gives back keys that this transaction claimed.
     fn unclaim(
         connection: &mut Self::Connection,
         consumer: ConsumerId,
-        key: &[u8],
+        keys: &[&[u8]],
     ) -> impl Future<Output = sqlx::Result<()>> + Send;
 
     /// Writes the progress if everything holds; otherwise writes nothing and returns `false`.

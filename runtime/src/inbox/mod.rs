@@ -26,7 +26,7 @@ mod sqlite;
 pub use access::Access;
 #[cfg(feature = "kafka")]
 pub(crate) use claim::Tables;
-pub(crate) use claim::{Claimant, Guard};
+pub(crate) use claim::{Claimant, Claimed, Guard};
 pub use connections::Connections;
 pub use open::Inbox;
 pub use store::Store;

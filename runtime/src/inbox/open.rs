@@ -2,13 +2,13 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use super::claim::{Broken, Claimant, Guard};
+use super::claim::{Broken, Claim, Claimant, Guard};
 use super::consumers::ConsumerId;
 use super::loan::Loan;
 use super::transaction::{Transaction, within};
 use super::{Connections, Store};
 use crate::failure::{Class, Failure, FailureKind};
-use crate::flow::{NextOffset, Offset, Place, Setback, Verdict};
+use crate::flow::{ClaimedRow, NextOffset, Setback};
 use crate::key::Key;
 use crate::laboratory::point;
 
@@ -52,36 +52,40 @@ impl<DB: Store> Inbox<DB> {
         connection: Loan<DB>,
         home: &Connections<DB>,
         consumer: &'static str,
-        key: Option<Key>,
         attempt: u32,
         limit: Duration,
     ) -> Result<Self, Failure> {
         let transaction = Transaction::begin_on(connection, home, limit).await?;
-        Ok(Self { transaction, consumer, key, attempt, claimed: None })
+        Ok(Self { transaction, consumer, key: None, attempt, claimed: None })
     }
 
-    /// Claims; `None` if no consumer of that name and key definition is registered.
-    pub(crate) async fn claim(
-        &mut self,
-        claimant: &Claimant<'_>,
-        acknowledged: i64,
-    ) -> Result<Option<(ConsumerId, Verdict)>, Failure> {
+    /// Claims the keys, waiting for other transactions that have claimed any of them.
+    pub(crate) async fn claim(&mut self, claimant: &Claimant<'_>) -> Result<Claim, Failure> {
         let (connection, mark) = self.transaction.parts();
         let claim =
             within(DB::STATEMENT_LIMIT, DB::claim(connection, mark, claimant)).await.map_err(claim_failed)?;
         point!(AfterClaim);
-        let Some(consumer) = claim.consumer else { return Ok(None) };
-        self.claimed = Some(consumer);
-        let place = claimant
-            .position
-            .map(|(_, offset)| Place { offset: Offset(offset), acknowledged: NextOffset(acknowledged) });
-        match (claim.of(claimant).judge(place), claim.progress) {
-            (Ok(verdict), _) => Ok(Some((consumer, verdict))),
-            (Err(Setback::WentBack), Some((stored, _))) => {
-                Err(self.broken(Broken::WentBack { stored }, acknowledged))
-            }
-            (Err(_), _) => Err(self.broken(Broken::Superseded, acknowledged)),
-        }
+        self.claimed = claim.consumer;
+        Ok(claim)
+    }
+
+    /// Why the row that was claimed with is not the one that the partition was assigned with.
+    pub(crate) fn refused(
+        &self,
+        setback: Setback,
+        row: Option<ClaimedRow>,
+        acknowledged: NextOffset,
+    ) -> Failure {
+        let broken = match (setback, row) {
+            (Setback::WentBack, Some(row)) => Broken::WentBack { stored: row.next.0 },
+            _ => Broken::Superseded,
+        };
+        self.broken(broken, acknowledged.0)
+    }
+
+    /// The message that the handler is called for next.
+    pub(crate) fn turn_to(&mut self, key: Option<Key>) {
+        self.key = key;
     }
 
     /// What a handler comes to that failed or was stopped. One that ended the transaction before is told apart:
@@ -103,16 +107,11 @@ impl<DB: Store> Inbox<DB> {
 
     /// Gives back a key that was claimed, which was worth it all the same: it waited for a twin that may have
     /// been applying it.
-    pub(crate) async fn give_back(
-        &mut self,
-        consumer: ConsumerId,
-        key: Option<&[u8]>,
-    ) -> Result<(), Failure> {
-        let Some(key) = key else { return Ok(()) };
-        let unclaim = DB::unclaim(self.transaction.connection(), consumer, key);
+    pub(crate) async fn give_back(&mut self, consumer: ConsumerId, keys: &[&[u8]]) -> Result<(), Failure> {
+        let unclaim = DB::unclaim(self.transaction.connection(), consumer, keys);
         within(DB::STATEMENT_LIMIT, unclaim)
             .await
-            .map_err(|error| Failure::environment("giving the key back", error))
+            .map_err(|error| Failure::environment("giving keys back", error))
     }
 
     /// Writes the progress, unless something tells against committing.

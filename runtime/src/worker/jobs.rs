@@ -1,4 +1,4 @@
-//! Work that is started for the core: one message, or progress that no message writes.
+//! Work that is started for the core: one message or a batch, or progress that no message writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use sqlx::Pool;
 use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{Answer, Ended, Row};
-use crate::apply::{self, Consumer};
+use crate::apply::{self, Consumer, JobFailure};
 use crate::failure::{Failure, FailureKind};
 use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult, Setback};
 use crate::inbox::dead_letters::Reason;
@@ -33,9 +33,9 @@ impl Failures {
         self.0.insert(lane, (offset, reason, failure.to_string()));
     }
 
-    pub(super) fn park(&self, lane: LaneId, offset: Offset, attempts: u32) -> apply::Task {
+    pub(super) fn park(&self, lane: LaneId, offset: Option<Offset>, attempts: u32) -> apply::Task {
         let (reason, error) = match self.0.get(&lane) {
-            Some((at, reason, error)) if *at == offset => (*reason, error.clone()),
+            Some((at, reason, error)) if Some(*at) == offset => (*reason, error.clone()),
             _ => (Reason::Failed, "the cause was not kept".to_owned()),
         };
         apply::Task::Park { reason, error, attempts }
@@ -52,13 +52,15 @@ struct Report {
 impl Drop for Report {
     fn drop(&mut self) {
         let ended = self.ended.take().unwrap_or_else(|| {
-            Err(Failure::new(FailureKind::Unknown, "the task of this message ended without an answer"))
+            let failure =
+                Failure::new(FailureKind::Unknown, "the task of this message ended without an answer");
+            Err(JobFailure { at: 0, failure })
         });
         let _gone = self.answer.send(Answer::Job(self.job, ended));
     }
 }
 
-/// Runs one message. The task owns a connection, so it is never aborted; `cancelled` ends only what
+/// Runs the messages of a job. The task owns a connection, so it is never aborted; `cancelled` ends only what
 /// the handler does.
 pub(super) async fn run<DB: Store>(
     consumer: Arc<dyn Consumer<DB>>,
@@ -73,7 +75,7 @@ pub(super) async fn run<DB: Store>(
     let Some(row) = row else {
         let failure =
             Failure::new(FailureKind::Superseded, "the partition was given up before the message ran");
-        report.ended = Some(Err(failure));
+        report.ended = Some(Err(JobFailure { at: 0, failure }));
         return;
     };
     let tracking =
@@ -85,14 +87,15 @@ pub(super) async fn run<DB: Store>(
             std::future::pending::<()>().await;
         }
     };
-    report.ended = Some(consumer.run(&connections, &job.handle, &apply, Box::pin(cancelled)).await);
+    let messages: Vec<_> = job.records.iter().map(|record| &*record.handle).collect();
+    report.ended = Some(consumer.run(&connections, &messages, &apply, Box::pin(cancelled)).await);
 }
 
 /// What the core makes of it.
 pub(super) fn outcome(ended: &Ended) -> Outcome {
     match ended {
-        Ok(disposition) => Outcome::from(*disposition),
-        Err(failure) => Outcome::from(Setback::from(failure.kind())),
+        Ok(dispositions) => Outcome::of(dispositions),
+        Err(failed) => Outcome::from(Setback::from(failed.failure.kind())),
     }
 }
 

@@ -175,6 +175,7 @@ impl<DB: Store> Opening<DB> {
                 start: LaneStart {
                     acknowledged: NextOffset(row.next),
                     attempts: consumer.options().attempts,
+                    batch: consumer.options().batch,
                 },
             });
         }

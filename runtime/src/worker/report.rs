@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(super) use limiter::Limiter;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::banner::human;
 use crate::apply::Disposition;
@@ -88,6 +88,19 @@ impl Log {
                 "partitions have records that the client does not fetch: assigning them again"
             );
         }
+    }
+
+    pub(super) fn batch_failed(
+        &self,
+        consumer: &str,
+        position: &Position,
+        messages: usize,
+        failure: &Failure,
+    ) {
+        debug!(
+            group = &*self.group, consumer, %position, messages,
+            "nothing of this batch is kept, its messages are run one by one: {failure}"
+        );
     }
 
     pub(super) fn done(&mut self, consumer: &str, position: &Position, disposition: Disposition) {

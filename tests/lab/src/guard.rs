@@ -43,9 +43,9 @@ async fn run_once(pool: &PgPool) -> Result<bool> {
     let tracking = Tracking { partition: Arc::new(row.partition), watermark: 1, acknowledged: 0 };
     let job = Job { attempt: 1, tracking: Some(tracking), task: Task::Apply };
     let message = Message::builder().header("event_id", "evt-1").position(Position::new(TOPIC, 0, 0)).build();
-    let ended = consumer.run(&Connections::of(pool), &message, &job, Box::pin(pending())).await;
+    let ended = consumer.run(&Connections::of(pool), &[&message], &job, Box::pin(pending())).await;
     ensure!(
-        ended.is_err_and(|failure| failure.kind() == FailureKind::TransactionEnded),
+        ended.is_err_and(|failed| failed.failure.kind() == FailureKind::TransactionEnded),
         "a handler that rolled back was not caught"
     );
     let rows = progress::read(pool, id, TOPIC).await?;

@@ -1,4 +1,4 @@
-use handstamp::internal::{Connections, Consumer, Job, Registered};
+use handstamp::internal::{Connections, Job, Registered};
 use handstamp::{Disposition, FailureKind, apply, apply_with_state};
 
 use super::handlers::{
@@ -6,7 +6,7 @@ use super::handlers::{
 };
 use super::{effects, keys, new_database};
 use crate::database::POOL;
-use crate::messages::{Assigned, kind, message};
+use crate::messages::{Assigned, kind, message, run_alone};
 
 #[tokio::test]
 async fn redelivery_after_commit_is_skipped() {
@@ -130,11 +130,9 @@ async fn cancelling_stops_the_handler_and_leaves_nothing_behind() {
     Assigned::new(&database.pool, &waits).await;
     for _ in 0..=POOL {
         let (message, job) = (message("evt-1"), Job::by_hand());
-        let cancel = Box::pin(gate.wait_until_entered());
-        assert_eq!(
-            kind(waits.run(&Connections::of(&database.pool), &message, &job, cancel).await),
-            FailureKind::Cancelled
-        );
+        let connections = Connections::of(&database.pool);
+        let ended = run_alone(&waits, &connections, &message, &job, gate.wait_until_entered()).await;
+        assert_eq!(kind(ended), FailureKind::Cancelled);
     }
     assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
 }

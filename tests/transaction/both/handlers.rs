@@ -101,6 +101,17 @@ handler!(Rejects, Options::new(), |(EventId(id), ()): Id, conn| {
     Err(reject("a deposit is po\0sitive").into())
 });
 
+// Does what its event is called.
+handler!(Obeys, Options::new(), |(EventId(id), ()): Id, conn| {
+    record(&id, conn).await?;
+    match id.split('-').next() {
+        Some("fail") => Err("no".into()),
+        Some("reject") => Err(reject("never").into()),
+        Some("commit") => Ok(run("COMMIT", conn).await?),
+        _ => Ok(()),
+    }
+});
+
 handler!(Panics, Options::new(), |(EventId(id), ()): Id, conn| {
     record(&id, conn).await?;
     panic!("at the disco")

@@ -8,7 +8,7 @@ use super::handlers::{
 };
 use super::{Store, effects, keys, new_database};
 use crate::database::Database;
-use crate::messages::{Assigned, TOPIC, kind, message, message_at};
+use crate::messages::{Assigned, TOPIC, kind, message, message_at, run_alone};
 
 async fn letters(database: &Database<Store>) -> Vec<DeadLetter> {
     dead_letters::list(&database.pool, None, false, 100).await.unwrap()
@@ -175,8 +175,7 @@ async fn a_handler_that_commits_and_is_then_called_off_is_caught_as_well() {
     let assigned = Assigned::new(&database.pool, &handler).await;
     let job = Job { attempt: 1, tracking: Some(assigned.tracking(1)), task: Task::Apply };
     let (connections, message) = (Connections::of(&database.pool), message_at("evt-1", 0));
-    let called_off = Box::pin(gate.wait_until_entered());
-    let ended = handler.run(&connections, &message, &job, called_off).await;
+    let ended = run_alone(&handler, &connections, &message, &job, gate.wait_until_entered()).await;
     assert_eq!(kind(ended), FailureKind::TransactionEnded);
     assert_eq!(letters(&database).await[0].reason, "transaction_ended_by_handler");
 }

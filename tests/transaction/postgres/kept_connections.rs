@@ -1,7 +1,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use handstamp::internal::{Connections, Consumer, Job, Registered};
+use handstamp::internal::{Connections, Job, Registered};
 use handstamp::{BoxError, Handler, KeySource, Options};
 
 use sqlx::postgres::PgPoolOptions;
@@ -10,7 +10,7 @@ use tokio::time;
 use super::handlers::{handler, run};
 use super::{Connection, effects, new_database};
 use crate::database::server;
-use crate::messages::message;
+use crate::messages::{message, run_alone};
 
 handler!(Backend, Options::new(), |(): (), conn| {
     Ok(run("INSERT INTO effect SELECT pg_backend_pid()", conn).await?)
@@ -35,7 +35,7 @@ async fn a_connection_that_is_always_busy_is_closed_all_the_same_when_it_is_too_
     let connections = Connections::keeping(&pool);
     for second in 0..15 {
         let message = message(&format!("evt-{second}"));
-        consumer.run(&connections, &message, &Job::by_hand(), Box::pin(pending())).await.unwrap();
+        run_alone(&consumer, &connections, &message, &Job::by_hand(), pending()).await.unwrap();
         pass(Duration::from_millis(900)).await;
     }
     let backends = effects(&database).await;

@@ -1,13 +1,13 @@
 use std::future::pending;
 
 use handstamp::Disposition::{Applied, Duplicate};
-use handstamp::internal::{Connections, Consumer, Job, Registered, Task};
+use handstamp::internal::{Connections, Job, Registered, Task};
 
 use super::handlers::Credits;
 use super::new_database;
 use crate::database::server;
 use crate::link::Link;
-use crate::messages::{Assigned, message_at};
+use crate::messages::{Assigned, message_at, run_alone};
 
 #[tokio::test]
 async fn a_message_costs_a_round_trip_each_for_begin_claim_handler_guard_and_commit() {
@@ -23,7 +23,7 @@ async fn a_message_costs_a_round_trip_each_for_begin_claim_handler_guard_and_com
         let job = Job { attempt: 1, tracking: Some(assigned.tracking(offset + 1)), task: Task::Apply };
         let before = link.round_trips();
         let message = message_at(event, offset);
-        let done = consumer.run(&connections, &message, &job, Box::pin(pending())).await;
+        let done = run_alone(&consumer, &connections, &message, &job, pending()).await;
         assert_eq!(done.expect("the server answers"), expected);
         costs.push(link.round_trips() - before);
     }

@@ -4,6 +4,8 @@ use sqlx::AssertSqlSafe;
 
 use crate::database::Database;
 
+#[path = "../both/batches.rs"]
+mod batches;
 #[path = "../both/delivery.rs"]
 mod delivery;
 #[path = "../both/handlers.rs"]

@@ -66,10 +66,10 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(batch: usize) -> Self {
         let config = Config { max_running: 2, records_high: 4, records_low: 2, ..Config::default() };
         Self {
-            shell: Shell::new(config),
+            shell: Shell { batch, ..Shell::new(config) },
             models: BTreeMap::new(),
             running: BTreeMap::new(),
             saves: Vec::new(),
@@ -148,7 +148,7 @@ impl World {
             && let Some(model) =
                 self.models.get_mut(&job.lane.tp).filter(|model| Epoch(model.epoch) == job.epoch)
         {
-            model.done.insert(job.offset.0, true);
+            model.done.extend(job.offsets().into_iter().map(|offset| (offset, true)));
         }
         self.shell.finish(id, outcome);
     }
@@ -160,14 +160,17 @@ impl World {
                 Action::Start(job) => {
                     assert!(self.running.len() < 2, "more jobs than permits");
                     assert!(self.running.values().all(|other| other.lane != job.lane), "two jobs of a lane");
-                    let unfinished = self.unfinished(job.lane.tp, Some(job.offset.0));
+                    let offsets = job.offsets();
+                    assert!(!offsets.is_empty() && offsets.is_sorted(), "{job:?}");
+                    assert!(job.task == Task::Apply || offsets.len() == 1, "{job:?} parks several");
+                    let unfinished = self.unfinished(job.lane.tp, &offsets);
                     assert!(job.watermark <= unfinished, "{job:?} claims to be past {unfinished}");
                     self.running.insert(job.id, job);
                 }
                 Action::SaveProgress(saves) => {
                     assert!(self.saves.is_empty(), "two saves at a time");
                     for save in &saves {
-                        assert!(save.watermark <= self.unfinished(save.lane.tp, None).max(save.acknowledged));
+                        assert!(save.watermark <= self.unfinished(save.lane.tp, &[]).max(save.acknowledged));
                     }
                     self.saves = saves;
                 }
@@ -175,7 +178,7 @@ impl World {
                     assert!(self.commit.is_empty(), "two commits at a time");
                     for &(tp, _, next) in &offsets {
                         assert!(
-                            next <= self.unfinished(tp, None),
+                            next <= self.unfinished(tp, &[]),
                             "{next} of {tp:?} is past an unfinished record"
                         );
                     }
@@ -192,9 +195,9 @@ impl World {
         }
     }
 
-    fn unfinished(&self, tp: Tp, except: Option<i64>) -> NextOffset {
+    fn unfinished(&self, tp: Tp, except: &[i64]) -> NextOffset {
         let model = &self.models[&tp];
-        let open = |(offset, done): (&i64, &bool)| (!done && Some(*offset) != except).then_some(*offset);
+        let open = |(offset, done): (&i64, &bool)| (!done && !except.contains(offset)).then_some(*offset);
         NextOffset(model.done.iter().find_map(open).unwrap_or(model.next))
     }
 
@@ -220,8 +223,9 @@ proptest! {
     #[test]
     fn no_order_of_events_passes_an_unfinished_record_or_keeps_a_partition(
         events in prop::collection::vec(happens(), 1..150),
+        batch in prop::sample::select(vec![1_usize, 3, 100]),
     ) {
-        let mut world = World::new();
+        let mut world = World::new(batch);
         for event in events {
             world.go(event);
         }

@@ -3,79 +3,102 @@ use proptest::prelude::*;
 use super::*;
 
 const DONE: Answer = Answer::Done;
+const REJECTED: Answer = Answer::Failed(Setback::Rejected);
+
+/// The course of one message that has a key.
+fn course(intent: Intent) -> Course {
+    Course::new(vec![member(7, intent, Some(0))])
+}
+
+fn member(offset: i64, intent: Intent, key: Option<usize>) -> Member {
+    let place = Place { offset: Offset(offset), acknowledged: NextOffset(0) };
+    Member { intent, place: Some(place), key }
+}
+
+/// A claim before which everything below `passed` was dealt with.
+fn claimed(found: &[Found], passed: i64) -> Answer {
+    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(passed) });
+    Answer::Claimed { found: found.to_vec(), row }
+}
+
+const NEW: Found = Found { stamped: true, parked: false };
+const KNOWN: Found = Found { stamped: false, parked: false };
+const PARKED: Found = Found { stamped: false, parked: true };
 
 /// What is left to do after these answers.
-fn after(task: Task, answers: &[Answer]) -> Step {
-    let mut course = Course::new(task, Content::Whole);
-    for &answer in answers {
-        course.answer(answer);
+fn after(mut course: Course, answers: &[Answer]) -> Step {
+    for answer in answers {
+        course.answer(answer.clone());
     }
     course.step()
 }
 
-/// As far as the handler, for a message that nothing is known of.
-const CALLED: [Answer; 4] = [DONE, DONE, DONE, Answer::Claimed(Verdict::Fresh)];
-
+/// Behind the claim of a message that nothing is known of.
 fn after_call(answers: &[Answer]) -> Step {
-    after(Task::Apply, &[&CALLED, answers].concat())
+    after(course(Intent::Apply), &[&[DONE, claimed(&[NEW], 0)], answers].concat())
+}
+
+fn end(mut course: Course, answers: &[Answer]) -> Vec<Disposition> {
+    for answer in answers {
+        course.answer(answer.clone());
+    }
+    assert_eq!(course.step(), Step::End(Ok(())));
+    course.dispositions().collect()
 }
 
 #[test]
 fn handler_is_called_between_claim_and_guard() {
-    assert_eq!(after_call(&[]), Step::Call);
-    assert_eq!(after_call(&[DONE]), Step::Guard { fresh: true });
+    assert_eq!(after_call(&[]), Step::Call(0));
+    assert_eq!(after_call(&[DONE]), Step::Guard { fresh: Some(Offset(7)) });
     assert_eq!(after_call(&[DONE, DONE]), Step::Commit);
-    assert_eq!(after_call(&[DONE, DONE, DONE]), Step::End(Ok(Disposition::Applied)));
+    let answers = [DONE, claimed(&[NEW], 0), DONE, DONE, DONE];
+    assert_eq!(end(course(Intent::Apply), &answers), [Disposition::Applied]);
 }
 
 #[test]
 fn what_is_known_is_committed_without_the_handler() {
-    for (verdict, disposition) in
-        [(Verdict::Duplicate, Disposition::Duplicate), (Verdict::AlreadyParked, Disposition::AlreadyParked)]
-    {
-        let claimed = [DONE, DONE, DONE, Answer::Claimed(verdict)];
-        assert_eq!(after(Task::Apply, &claimed), Step::Guard { fresh: false });
-        assert_eq!(after(Task::Apply, &[&claimed[..], &[DONE, DONE]].concat()), Step::End(Ok(disposition)));
+    for (found, disposition) in [(KNOWN, Disposition::Duplicate), (PARKED, Disposition::AlreadyParked)] {
+        let answers = [DONE, claimed(&[found], 0), DONE, DONE];
+        assert_eq!(after(course(Intent::Apply), &answers[..2]), Step::Guard { fresh: None });
+        assert_eq!(end(course(Intent::Apply), &answers), [disposition]);
     }
 }
 
 #[test]
-fn tombstone_is_skipped_or_parked_without_a_key() {
-    let skipped = Course::new(Task::Apply, Content::SkippedTombstone);
-    assert_eq!(skipped.step(), Step::End(Ok(Disposition::Skipped)));
-    let mut parked = Course::new(Task::Apply, Content::ParkedTombstone);
-    assert_eq!(parked.step(), Step::Begin(Task::Park));
-    parked.answer(DONE);
-    assert_eq!(parked.step(), Step::Claim { keyed: false });
+fn skipped_tombstones_need_no_transaction() {
+    let skipped = Course::new(vec![member(7, Intent::Skip, None); 2]);
+    assert_eq!(end(skipped, &[]), [Disposition::Skipped; 2]);
 }
 
 #[test]
-fn unreadable_key_is_parked_without_claiming() {
-    let unreadable = [Answer::Failed(Setback::Unreadable), DONE];
-    assert_eq!(after(Task::Apply, &unreadable), Step::Claim { keyed: false });
-    let claimed = [&unreadable[..], &[Answer::Claimed(Verdict::Fresh)]].concat();
-    assert_eq!(after(Task::Apply, &claimed), Step::Park);
+fn message_without_a_key_is_parked_after_it_was_judged() {
+    let keyless = Course::new(vec![member(7, Intent::Park, None)]);
+    assert_eq!(after(keyless.clone(), &[]), Step::Begin(Task::Park));
+    assert_eq!(after(keyless.clone(), &[DONE]), Step::Claim);
+    assert_eq!(after(keyless, &[DONE, claimed(&[KNOWN], 0)]), Step::Park(0));
 }
 
 #[test]
 fn parked_message_gives_its_key_back() {
-    let claimed = [DONE, DONE, Answer::Claimed(Verdict::Fresh)];
-    assert_eq!(after(Task::Park, &claimed), Step::GiveBack);
-    assert_eq!(after(Task::Park, &[&claimed[..], &[DONE]].concat()), Step::Park);
+    let parked = course(Intent::Park);
+    assert_eq!(after(parked.clone(), &[DONE, claimed(&[NEW], 0)]), Step::GiveBack);
+    assert_eq!(after(parked, &[DONE, claimed(&[NEW], 0), DONE]), Step::Park(0));
 }
 
 #[test]
 fn late_duplicate_gives_its_key_back() {
-    let claimed = [DONE, DONE, DONE, Answer::Claimed(Verdict::LateDuplicate)];
-    assert_eq!(after(Task::Apply, &claimed), Step::GiveBack);
-    assert_eq!(after(Task::Apply, &[&claimed[..], &[DONE]].concat()), Step::Guard { fresh: false });
+    let late = course(Intent::Apply);
+    assert_eq!(after(late.clone(), &[DONE, claimed(&[NEW], 8)]), Step::GiveBack);
+    assert_eq!(after(late, &[DONE, claimed(&[NEW], 8), DONE]), Step::Guard { fresh: None });
 }
 
 #[test]
 fn rejected_message_is_parked_in_a_second_transaction() {
-    let rejected = Answer::Failed(Setback::Rejected);
-    assert_eq!(after_call(&[rejected]), Step::RollBack(Setback::Rejected));
-    assert_eq!(after_call(&[rejected, rejected]), Step::Begin(Task::Park));
+    assert_eq!(after_call(&[REJECTED]), Step::RollBack(Setback::Rejected));
+    assert_eq!(after_call(&[REJECTED, REJECTED]), Step::Begin(Task::Park));
+    let parked = [DONE, claimed(&[NEW], 0), DONE, DONE, DONE, DONE];
+    let answers = [&[DONE, claimed(&[NEW], 0), REJECTED, REJECTED][..], &parked].concat();
+    assert_eq!(end(course(Intent::Apply), &answers), [Disposition::Parked]);
 }
 
 #[test]
@@ -130,37 +153,39 @@ fn answers() -> impl Strategy<Value = Vec<Answer>> {
         Setback::Cancelled,
         Setback::TransactionEnded,
     ]);
+    let found = prop::sample::select(vec![NEW, NEW, NEW, KNOWN, PARKED]);
     let answer = prop_oneof![
-        8 => Just(Answer::Done),
-        4 => Just(Answer::Claimed(Verdict::Fresh)),
-        1 => Just(Answer::Claimed(Verdict::Duplicate)),
+        12 => Just(Answer::Done),
+        4 => prop::collection::vec(found, 1..4).prop_map(|found| claimed(&found, 0)),
         2 => setback.prop_map(Answer::Failed),
     ];
-    prop::collection::vec(answer, 1..20)
+    prop::collection::vec(answer, 1..30)
+}
+
+fn intents() -> impl Strategy<Value = Vec<Intent>> {
+    prop::collection::vec(prop::sample::select(vec![Intent::Apply, Intent::Park, Intent::Skip]), 1..4)
 }
 
 proptest! {
     /// Also under answers that do not belong to the step.
     #[test]
-    fn nothing_is_committed_that_was_not_claimed_and_guarded(
-        answers in answers(),
-        task in prop::sample::select(vec![Task::Apply, Task::Park]),
-    ) {
-        let mut course = Course::new(task, Content::Whole);
+    fn nothing_is_committed_that_was_not_claimed_and_guarded(answers in answers(), intents in intents()) {
+        let members = (0..).zip(&intents).map(|(offset, &intent)| member(offset, intent, Some(0)));
+        let mut course = Course::new(members.collect());
         let mut claimed = false;
         let mut guarded = false;
         for answer in answers {
             let step = course.step();
             match step {
                 Step::Begin(_) => (claimed, guarded) = (false, false),
-                Step::Claim { .. } => claimed = matches!(answer, Answer::Claimed(_)),
+                Step::Claim => claimed = matches!(answer, Answer::Claimed { .. }),
                 Step::Guard { .. } => guarded = answer == Answer::Done,
                 Step::Commit => prop_assert!(claimed && guarded),
                 _ => {}
             }
-            course.answer(answer);
+            course.answer(answer.clone());
             if let (Step::Commit, Answer::Done) = (step, answer) {
-                prop_assert!(matches!(course.step(), Step::End(Ok(_))));
+                prop_assert_eq!(course.step(), Step::End(Ok(())));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The core's promises, one by one, and under any order of events.
 
 mod any_order;
+mod batches;
 mod courses;
 mod drains;
 mod offsets;
@@ -14,6 +15,14 @@ struct Shell {
     core: Core<i64>,
     now: Millis,
     actions: Vec<Action<i64>>,
+    /// How many records a job of the partitions that are assigned next may take.
+    batch: usize,
+}
+
+impl Job<i64> {
+    fn offsets(&self) -> Vec<i64> {
+        self.records.iter().map(|record| record.offset.0).collect()
+    }
 }
 
 const TP: Tp = Tp { topic: 0, partition: 0 };
@@ -26,7 +35,7 @@ fn tp(partition: i32) -> Tp {
 
 impl Shell {
     fn new(config: Config) -> Self {
-        Self { core: Core::new(config), now: Millis(0), actions: Vec::new() }
+        Self { core: Core::new(config), now: Millis(0), actions: Vec::new(), batch: 1 }
     }
 
     /// One partition with one handler, read from offset 0, already asserted to Kafka.
@@ -42,7 +51,7 @@ impl Shell {
     }
 
     fn assign(&mut self, tp: Tp, epoch: Epoch, start: Option<i64>, row: i64) {
-        let lanes = vec![LaneStart { acknowledged: NextOffset(row), attempts: 2 }];
+        let lanes = vec![LaneStart { acknowledged: NextOffset(row), attempts: 2, batch: self.batch }];
         self.feed(Event::Assigned { tp, epoch, start: start.map(NextOffset), lanes });
     }
 

@@ -9,7 +9,7 @@ fn job_carries_the_lowest_other_unfinished_offset() {
     let first = shell.start();
     shell.finish(first.id, Outcome::Done);
     let second = shell.start();
-    assert_eq!((second.offset, second.watermark), (Offset(7), NextOffset(12)));
+    assert_eq!((second.offsets(), second.watermark), (vec![7], NextOffset(12)));
     shell.finish(second.id, Outcome::Done);
     let last = shell.start();
     assert_eq!((last.watermark, last.acknowledged), (NextOffset(13), NextOffset(12)));
@@ -25,7 +25,7 @@ fn lane_runs_one_record_at_a_time_in_order() {
     for _ in 0..3 {
         let started = shell.started();
         assert_eq!(started.len(), 1);
-        order.push(started[0].offset.0);
+        order.extend(started[0].offsets());
         shell.finish(started[0].id, Outcome::Done);
     }
     assert_eq!(order, [0, 1, 2]);
@@ -34,7 +34,7 @@ fn lane_runs_one_record_at_a_time_in_order() {
 #[test]
 fn record_is_done_when_all_its_handlers_are() {
     let mut shell = Shell::new(Config::default());
-    let lane = LaneStart { acknowledged: NextOffset(0), attempts: 2 };
+    let lane = LaneStart { acknowledged: NextOffset(0), attempts: 2, batch: 1 };
     shell.feed(Event::Assigned { tp: TP, epoch: EPOCH, start: Some(NextOffset(0)), lanes: vec![lane; 2] });
     shell.kafka_answers(true);
     shell.record(0);

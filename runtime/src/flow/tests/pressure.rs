@@ -20,7 +20,7 @@ fn partition_is_paused_at_its_high_mark_and_resumed_at_its_low() {
         shell.finish(job.id, Outcome::Done);
     }
     assert!(shell.has(&Action::Resume { tp: TP, epoch: EPOCH }));
-    assert_eq!(shell.start().offset, Offset(3));
+    assert_eq!(shell.start().offsets(), [3]);
 }
 
 #[test]

@@ -10,13 +10,13 @@ fn failing_record_keeps_its_place_and_is_parked_after_its_attempts() {
     assert!(shell.started().is_empty(), "nothing overtakes it");
     shell.sleep();
     let second = shell.start();
-    assert_eq!((second.offset, second.attempt, second.task), (Offset(0), 2, Task::Apply));
+    assert_eq!((second.offsets(), second.attempt, second.task), (vec![0], 2, Task::Apply));
     shell.finish(second.id, Outcome::Failed);
     let parked = shell.start();
-    assert_eq!((parked.offset, parked.attempt, parked.task), (Offset(0), 2, Task::Park));
+    assert_eq!((parked.offsets(), parked.attempt, parked.task), (vec![0], 2, Task::Park));
     shell.finish(parked.id, Outcome::Done);
     let next = shell.start();
-    assert_eq!((next.offset, next.attempt, next.task), (Offset(1), 1, Task::Apply));
+    assert_eq!((next.offsets(), next.attempt, next.task), (vec![1], 1, Task::Apply));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn unknown_commit_is_asked_again_soon() {
     let job = shell.start();
     shell.finish(job.id, Outcome::Unknown);
     assert!(shell.sleep() <= Millis(50));
-    assert_eq!(shell.start().offset, Offset(0));
+    assert_eq!(shell.start().offsets(), [0]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
+use std::collections::HashSet;
 use std::time::Duration;
 
 use sqlx::{PgConnection, Postgres};
 use sqlx_core::sql_str::{AssertSqlSafe, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 
+use crate::flow::{ClaimedRow, Found, NextOffset};
 use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore, Tables};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::Tracking;
@@ -32,28 +34,33 @@ impl StampStore for Postgres {
         mark: &mut Xid,
         claimant: &Claimant<'_>,
     ) -> sqlx::Result<Claim> {
-        let (partition, offset) = claimant.position.unzip();
-        let (xid, consumer, stamped, parked, next, passed): (
-            String,
-            Option<i16>,
-            bool,
-            bool,
-            Option<i64>,
-            Option<i64>,
-        ) = sqlx::query_as(CLAIM)
+        let partition = claimant.partition;
+        let keys: Vec<_> = claimant.messages.iter().map(|message| message.key).collect();
+        let offsets: Vec<_> = claimant.messages.iter().map(|message| message.offset).collect();
+        let row: ClaimRow = sqlx::query_as(CLAIM)
             .bind(claimant.consumer)
             .bind(claimant.definition)
-            .bind(claimant.key)
+            .bind(&keys)
+            .bind(&offsets)
             .bind(partition.map(|partition| &*partition.topic))
             .bind(partition.map(|partition| partition.partition))
             .bind(partition.map(|partition| &*partition.cluster))
             .bind(partition.map(|partition| partition.topic_id))
             .bind(partition.map(|partition| partition.incarnation))
-            .bind(offset)
+            .bind(offsets.iter().flatten().min())
             .fetch_one(connection)
             .await?;
+        let (xid, consumer, stamped, parked, next, passed) = row;
         *mark = Xid(Some(xid));
-        Ok(Claim { consumer: consumer.map(ConsumerId), stamped, parked, progress: next.zip(passed) })
+        let (stamped, parked): (HashSet<_>, HashSet<_>) =
+            (stamped.into_iter().collect(), parked.into_iter().collect());
+        let found = claimant.messages.iter().map(|message| Found {
+            stamped: message.key.is_some_and(|key| stamped.contains(key)),
+            parked: message.offset.is_some_and(|offset| parked.contains(&offset)),
+        });
+        let row = next.zip(passed);
+        let row = row.map(|(next, passed)| ClaimedRow { next: NextOffset(next), passed: NextOffset(passed) });
+        Ok(Claim { consumer: consumer.map(ConsumerId), found: found.collect(), row })
     }
 
     async fn was_ended(
@@ -74,10 +81,14 @@ impl StampStore for Postgres {
         }
     }
 
-    async fn unclaim(connection: &mut PgConnection, consumer: ConsumerId, key: &[u8]) -> sqlx::Result<()> {
-        sqlx::query("DELETE FROM handstamp.inbox WHERE consumer = $1 AND key = $2")
+    async fn unclaim(
+        connection: &mut PgConnection,
+        consumer: ConsumerId,
+        keys: &[&[u8]],
+    ) -> sqlx::Result<()> {
+        sqlx::query("DELETE FROM handstamp.inbox WHERE consumer = $1 AND key = ANY ($2)")
             .bind(consumer.0)
-            .bind(key)
+            .bind(keys)
             .execute(connection)
             .await?;
         Ok(())
@@ -189,28 +200,35 @@ fn at_most(setting: &str, milliseconds: u64) -> String {
     )
 }
 
-/// One row whatever happens. The dead letters are asked only about what lies below `passed`: the
-/// comparison is a one-time filter.
+/// The claim's transaction, the consumer, the new keys, the parked offsets, `next` and `passed`.
+type ClaimRow = (String, Option<i16>, Vec<Vec<u8>>, Vec<i64>, Option<i64>, Option<i64>);
+
+/// One row whatever happens. Keys are inserted in their order, so that two transactions that claim the same
+/// ones wait for each other and do not deadlock. The dead letters are asked only about what lies below
+/// `passed`: the comparison is a one-time filter.
 const CLAIM: &str = r#"
 WITH consumer AS (
     SELECT id FROM handstamp.consumers WHERE name = $1 AND key_definition = $2
 ), tracked AS (
     SELECT next, passed FROM handstamp.progress
-    WHERE consumer = (SELECT id FROM consumer) AND topic = $4 AND partition = $5 AND cluster = $6
-      AND topic_id = $7 AND incarnation = $8
+    WHERE consumer = (SELECT id FROM consumer) AND topic = $5 AND partition = $6 AND cluster = $7
+      AND topic_id = $8 AND incarnation = $9
 ), parked AS (
-    SELECT FROM handstamp.dead_letters
-    WHERE $9 < (SELECT passed FROM tracked) AND consumer = (SELECT id FROM consumer) AND topic = $4
-      AND partition = $5 AND cluster = $6 AND topic_id = $7 AND "offset" = $9
+    SELECT "offset" FROM handstamp.dead_letters
+    WHERE $10 < (SELECT passed FROM tracked) AND consumer = (SELECT id FROM consumer) AND topic = $5
+      AND partition = $6 AND cluster = $7 AND topic_id = $8 AND "offset" = ANY ($4)
+      AND "offset" < (SELECT passed FROM tracked)
 ), stamped AS (
     INSERT INTO handstamp.inbox (at, consumer, key)
-    SELECT extract(epoch FROM now() - timestamptz '2020-01-01 00:00:00+00')::int4, id, $3
-    FROM consumer WHERE $3 IS NOT NULL AND NOT EXISTS (SELECT FROM parked)
+    SELECT extract(epoch FROM now() - timestamptz '2020-01-01 00:00:00+00')::int4, consumer.id, asked.key
+    FROM consumer, unnest($3::bytea[], $4::int8[]) AS asked (key, "offset")
+    WHERE asked.key IS NOT NULL AND NOT EXISTS (SELECT FROM parked WHERE parked."offset" = asked."offset")
+    ORDER BY asked.key
     ON CONFLICT DO NOTHING
-    RETURNING 1
+    RETURNING key
 )
-SELECT pg_current_xact_id()::text, (SELECT id FROM consumer), EXISTS (SELECT FROM stamped),
-       EXISTS (SELECT FROM parked), (SELECT next FROM tracked), (SELECT passed FROM tracked)"#;
+SELECT pg_current_xact_id()::text, (SELECT id FROM consumer), ARRAY (SELECT key FROM stamped),
+       ARRAY (SELECT "offset" FROM parked), (SELECT next FROM tracked), (SELECT passed FROM tracked)"#;
 
 /// All conditions stand in the WHERE, so that outside the claim's transaction it writes nothing.
 const GUARD: &str = "

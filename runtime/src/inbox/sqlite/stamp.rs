@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::time::Duration;
 
 use sqlx::{Sqlite, SqliteConnection};
@@ -5,9 +6,10 @@ use sqlx_core::sql_str::{AssertSqlSafe, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 use uuid::Uuid;
 
-use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore, Tables};
+use crate::flow::{ClaimedRow, Found, NextOffset};
+use crate::inbox::claim::{Broken, Claim, Claimant, Claimed, Guard, StampStore, Tables};
 use crate::inbox::consumers::ConsumerId;
-use crate::inbox::progress::Tracking;
+use crate::inbox::progress::{TrackedPartition, Tracking};
 
 /// A savepoint whose name nobody else uses: it is gone after any commit or rollback of its transaction.
 #[derive(Debug)]
@@ -41,34 +43,40 @@ impl StampStore for Sqlite {
         _: &mut Savepoint,
         claimant: &Claimant<'_>,
     ) -> sqlx::Result<Claim> {
-        let (partition, offset) = claimant.position.unzip();
-        let (consumer, parked, next, passed): (Option<i16>, bool, Option<i64>, Option<i64>) =
-            sqlx::query_as(JUDGE)
-                .bind(claimant.consumer)
-                .bind(claimant.definition)
-                .bind(partition.map(|partition| &*partition.topic))
-                .bind(partition.map(|partition| partition.partition))
-                .bind(partition.map(|partition| &*partition.cluster))
-                .bind(partition.map(|partition| partition.topic_id))
-                .bind(partition.map(|partition| partition.incarnation))
-                .bind(offset)
-                .fetch_one(&mut *connection)
-                .await?;
-        let stamped = match (consumer, claimant.key) {
-            (Some(consumer), Some(key)) if !parked => {
-                let inserted = sqlx::query(
-                    "INSERT INTO handstamp_inbox (at, consumer, key) VALUES (unixepoch() - 1577836800, ?, ?)
-                     ON CONFLICT DO NOTHING",
-                )
-                .bind(consumer)
-                .bind(key)
-                .execute(connection)
-                .await?;
-                inserted.rows_affected() == 1
+        let partition = claimant.partition;
+        let (consumer, next, passed): (Option<i16>, Option<i64>, Option<i64>) = sqlx::query_as(TRACKED)
+            .bind(claimant.consumer)
+            .bind(claimant.definition)
+            .bind(partition.map(|partition| &*partition.topic))
+            .bind(partition.map(|partition| partition.partition))
+            .bind(partition.map(|partition| &*partition.cluster))
+            .bind(partition.map(|partition| partition.topic_id))
+            .bind(partition.map(|partition| partition.incarnation))
+            .fetch_one(&mut *connection)
+            .await?;
+        let row = next.zip(passed);
+        let row = row.map(|(next, passed)| ClaimedRow { next: NextOffset(next), passed: NextOffset(passed) });
+        let consumer = consumer.map(ConsumerId);
+        let Some(id) = consumer else { return Ok(Claim { consumer, found: Vec::new(), row }) };
+        let (mut found, mut new) = (Vec::new(), HashSet::new());
+        for Claimed { key, offset } in claimant.messages {
+            let parked = match (partition, offset) {
+                (Some(partition), Some(offset)) if Some(*offset) < passed => {
+                    is_parked(connection, id, partition, *offset).await?
+                }
+                _ => false,
+            };
+            if let Some(key) = key.filter(|_| !parked)
+                && stamp(connection, id, key).await?
+            {
+                new.insert(key);
             }
-            _ => false,
-        };
-        Ok(Claim { consumer: consumer.map(ConsumerId), stamped, parked, progress: next.zip(passed) })
+            found.push(Found { stamped: false, parked });
+        }
+        for (found, asked) in found.iter_mut().zip(claimant.messages) {
+            found.stamped = asked.key.is_some_and(|key| new.contains(key));
+        }
+        Ok(Claim { consumer, found, row })
     }
 
     /// SQLite rolls back by itself, too: a full disk, `ON CONFLICT ROLLBACK`. What the handler has committed
@@ -92,13 +100,15 @@ impl StampStore for Sqlite {
     async fn unclaim(
         connection: &mut SqliteConnection,
         consumer: ConsumerId,
-        key: &[u8],
+        keys: &[&[u8]],
     ) -> sqlx::Result<()> {
-        sqlx::query("DELETE FROM handstamp_inbox WHERE consumer = ? AND key = ?")
-            .bind(consumer.0)
-            .bind(key)
-            .execute(connection)
-            .await?;
+        for key in keys {
+            sqlx::query("DELETE FROM handstamp_inbox WHERE consumer = ? AND key = ?")
+                .bind(consumer.0)
+                .bind(*key)
+                .execute(&mut *connection)
+                .await?;
+        }
         Ok(())
     }
 
@@ -176,7 +186,40 @@ async fn is_open(connection: &mut SqliteConnection, mark: &Savepoint) -> sqlx::R
     }
 }
 
-const JUDGE: &str = r#"
+async fn is_parked(
+    connection: &mut SqliteConnection,
+    consumer: ConsumerId,
+    partition: &TrackedPartition,
+    offset: i64,
+) -> sqlx::Result<bool> {
+    sqlx::query_scalar(
+        r#"SELECT EXISTS (SELECT 1 FROM handstamp_dead_letters
+                          WHERE consumer = ? AND topic = ? AND partition = ? AND cluster = ? AND topic_id = ?
+                            AND "offset" = ?)"#,
+    )
+    .bind(consumer.0)
+    .bind(&*partition.topic)
+    .bind(partition.partition)
+    .bind(&*partition.cluster)
+    .bind(partition.topic_id)
+    .bind(offset)
+    .fetch_one(connection)
+    .await
+}
+
+async fn stamp(connection: &mut SqliteConnection, consumer: ConsumerId, key: &[u8]) -> sqlx::Result<bool> {
+    let inserted = sqlx::query(
+        "INSERT INTO handstamp_inbox (at, consumer, key) VALUES (unixepoch() - 1577836800, ?, ?)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(consumer.0)
+    .bind(key)
+    .execute(connection)
+    .await?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+const TRACKED: &str = "
 WITH consumer AS (
     SELECT id FROM handstamp_consumers WHERE name = ?1 AND key_definition = ?2
 ), tracked AS (
@@ -184,8 +227,4 @@ WITH consumer AS (
     WHERE consumer = (SELECT id FROM consumer) AND topic = ?3 AND partition = ?4 AND cluster = ?5
       AND topic_id = ?6 AND incarnation = ?7
 )
-SELECT (SELECT id FROM consumer),
-       EXISTS (SELECT 1 FROM handstamp_dead_letters
-               WHERE ?8 < (SELECT passed FROM tracked) AND consumer = (SELECT id FROM consumer)
-                 AND topic = ?3 AND partition = ?4 AND cluster = ?5 AND topic_id = ?6 AND "offset" = ?8),
-       (SELECT next FROM tracked), (SELECT passed FROM tracked)"#;
+SELECT (SELECT id FROM consumer), (SELECT next FROM tracked), (SELECT passed FROM tracked)";

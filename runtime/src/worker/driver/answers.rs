@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use super::{Driver, Running};
-use crate::apply;
+use crate::apply::{Disposition, JobFailure};
 use crate::failure::FailureKind;
-use crate::flow::{Event, JobId};
+use crate::flow::{Event, JobId, LaneId, Offset};
 use crate::inbox::Store;
 use crate::worker::answer::{Answer, Ended};
 use crate::worker::notice::Notice;
@@ -37,44 +37,53 @@ impl<DB: Store> Driver<DB> {
 
     pub(super) fn job_ended(&mut self, id: JobId, ended: Ended) {
         let Some(running) = self.running.remove(&id) else { return };
-        let Running { lane, offset, attempt, .. } = running;
-        let (consumer, position) = (self.consumer(lane), self.position(lane.tp, offset.0));
         let outcome = jobs::outcome(&ended);
         match ended {
-            Ok(disposition) => {
-                self.log.done(consumer.name(), &position, disposition);
-                if disposition == apply::Disposition::Parked {
-                    self.parked.notify_one();
+            Ok(dispositions) => {
+                for (offset, disposition) in running.offsets.iter().zip(dispositions) {
+                    self.dealt_with(running.lane, *offset, disposition);
                 }
-                self.observers.tell(&Notice::Done { consumer: consumer.name(), position, disposition });
             }
-            Err(failure) => {
-                self.failures.note(lane, offset, &failure);
-                self.log.failed(consumer.name(), &position, attempt, &failure);
-                let kind = failure.kind();
-                let error = failure.to_string();
-                if kind == FailureKind::TransactionEnded {
-                    self.parked.notify_one();
-                }
-                if matches!(kind, FailureKind::TransactionEnded | FailureKind::Configuration) {
-                    self.stopped.get_or_insert_with(|| match kind {
-                        FailureKind::TransactionEnded => WorkerError::TransactionEnded {
-                            consumer: consumer.name().to_owned(),
-                            handler: consumer.registration(None, &[]).handler.to_owned(),
-                            error: error.clone(),
-                        },
-                        _ => WorkerError::Configuration(error.clone()),
-                    });
-                }
-                self.observers.tell(&Notice::Failed {
-                    consumer: consumer.name(),
-                    position,
-                    kind,
-                    error,
-                    attempt,
-                });
-            }
+            Err(failed) => self.job_failed(&running, failed),
         }
         self.step(Event::Finished { job: id, outcome });
+    }
+
+    fn dealt_with(&mut self, lane: LaneId, offset: Offset, disposition: Disposition) {
+        let (consumer, position) = (self.consumer(lane).name(), self.position(lane.tp, offset.0));
+        self.log.done(consumer, &position, disposition);
+        if disposition == Disposition::Parked {
+            self.parked.notify_one();
+        }
+        self.observers.tell(&Notice::Done { consumer, position, disposition });
+    }
+
+    fn job_failed(&mut self, running: &Running, JobFailure { at, failure }: JobFailure) {
+        let Running { lane, offsets, attempt, .. } = running;
+        let Some(&offset) = offsets.get(at) else { return };
+        let (consumer, position) = (self.consumer(*lane), self.position(lane.tp, offset.0));
+        let (kind, name) = (failure.kind(), consumer.name());
+        let alone = offsets.len() == 1;
+        if !alone && matches!(kind, FailureKind::Handler | FailureKind::Rejected) {
+            // Not an attempt: each is run alone now, and that is told.
+            return self.log.batch_failed(name, &position, offsets.len(), &failure);
+        }
+        self.failures.note(*lane, offset, &failure);
+        self.log.failed(name, &position, *attempt, &failure);
+        let error = failure.to_string();
+        if kind == FailureKind::TransactionEnded {
+            self.parked.notify_one();
+        }
+        if matches!(kind, FailureKind::TransactionEnded | FailureKind::Configuration) {
+            self.stopped.get_or_insert_with(|| match kind {
+                FailureKind::TransactionEnded => WorkerError::TransactionEnded {
+                    consumer: name.to_owned(),
+                    handler: consumer.registration(None, &[]).handler.to_owned(),
+                    error: error.clone(),
+                },
+                _ => WorkerError::Configuration(error.clone()),
+            });
+        }
+        self.observers.tell(&Notice::Failed { consumer: name, position, kind, error, attempt: *attempt });
     }
 }

@@ -83,7 +83,7 @@ pub(super) struct Driver<DB: Store> {
 
 struct Running {
     lane: LaneId,
-    offset: Offset,
+    offsets: Vec<Offset>,
     attempt: u32,
     cancel: Option<oneshot::Sender<()>>,
 }

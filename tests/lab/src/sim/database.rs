@@ -1,6 +1,6 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use handstamp::flow::{Claim, ClaimedRow, LaneId, Millis, NextOffset, Offset, SavedResult};
+use handstamp::flow::{ClaimedRow, Found, LaneId, Millis, NextOffset, Offset, SavedResult};
 
 use super::kafka::TopicId;
 use super::state::{Effect, Key, Letter, Refused, Row, State, Tracked, key};
@@ -18,23 +18,32 @@ pub(super) struct Database {
 pub(super) type TransactionId = u64;
 
 /// What is written, and locked, but not committed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Transaction {
-    /// The key that it inserted: locked to the end, also if it is given back.
-    locked: Option<Key>,
-    key: Option<Key>,
+    /// The keys that it inserted: locked to the end, also if they are given back.
+    locked: BTreeSet<Key>,
+    keys: BTreeSet<Key>,
     /// What its claim's statement saw, however long that waited for a lock.
     seen: Option<Seen>,
-    pub(super) effect: Option<Effect>,
-    pub(super) letter: Option<Letter>,
+    pub(super) effects: Vec<Effect>,
+    pub(super) letters: Vec<Letter>,
     pub(super) progress: Option<(LaneId, Row)>,
     condition: Condition,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Seen {
     row: Option<Row>,
-    parked: bool,
+    /// For each record.
+    parked: Vec<bool>,
+}
+
+/// A record as it asks to be claimed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) offset: Offset,
+    /// `None` without a key.
+    pub(super) event: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,55 +93,82 @@ impl Database {
         self.transactions.contains_key(&id)
     }
 
-    /// Claims a record's key, if it has one; `None` behind another transaction's lock.
+    /// Claims the keys of records in the order of the keys; `None` behind another transaction's lock, with
+    /// those before it claimed.
     pub(super) fn claim(
         &mut self,
         id: TransactionId,
         lane: LaneId,
         tracked: Option<Tracked>,
-        offset: Offset,
-        event: Option<u64>,
-    ) -> Option<Claim> {
-        let Seen { row, parked } = self.transaction(id).seen.unwrap_or_else(|| {
-            let row = self.state.row(lane, tracked);
-            let passed = row.filter(|row| offset.next() <= row.passed);
-            let letter = passed.map(|row| (lane, row.tracked.topic, offset));
-            let parked = letter.is_some_and(|letter| {
-                self.state.letters.contains(&letter) || self.state.listed.contains(&letter)
-            });
-            Seen { row, parked }
-        });
-        self.transaction_mut(id).seen = Some(Seen { row, parked });
-        let event = event.map(|event| key(lane, event));
-        let mut stamped = false;
-        if let Some(event) = event.filter(|_| !parked) {
-            if self.others(id).any(|other| other.locked == Some(event)) {
+        asked: &[Asked],
+    ) -> Option<(Vec<Found>, Option<ClaimedRow>)> {
+        let seen = self.transaction(id).seen.clone().unwrap_or_else(|| self.look(lane, tracked, asked));
+        self.transaction_mut(id).seen = Some(seen.clone());
+        let Seen { row, parked } = seen;
+        let keyed = asked.iter().zip(&parked).filter(|(_, parked)| !**parked);
+        let keys: BTreeSet<_> =
+            keyed.filter_map(|(asked, _)| asked.event).map(|event| key(lane, event)).collect();
+        for key in keys {
+            if self.others(id).any(|other| other.locked.contains(&key)) {
                 return None;
             }
-            if !self.state.inbox.contains(&event) {
-                stamped = true;
+            if !self.state.inbox.contains(&key) {
                 let transaction = self.transaction_mut(id);
-                (transaction.locked, transaction.key) = (Some(event), Some(event));
+                transaction.locked.insert(key);
+                transaction.keys.insert(key);
             }
         }
+        let new = &self.transaction(id).keys;
+        let found = asked.iter().zip(parked).map(|(asked, parked)| Found {
+            stamped: asked.event.is_some_and(|event| new.contains(&key(lane, event))),
+            parked,
+        });
         let row = row.map(|row| ClaimedRow { next: row.next, passed: row.passed });
-        Some(Claim { keyed: event.is_some(), stamped, parked, row })
+        Some((found.collect(), row))
     }
 
-    /// The handler writes.
-    pub(super) fn apply(&mut self, id: TransactionId, effect: Effect) {
-        self.transaction_mut(id).effect = Some(effect);
+    fn look(&self, lane: LaneId, tracked: Option<Tracked>, asked: &[Asked]) -> Seen {
+        let row = self.state.row(lane, tracked);
+        let parked = asked.iter().map(|Asked { offset, .. }| {
+            let passed = row.filter(|row| offset.next() <= row.passed);
+            let letter = passed.map(|row| (lane, row.tracked.topic, *offset));
+            letter.is_some_and(|letter| {
+                self.state.letters.contains(&letter) || self.state.listed.contains(&letter)
+            })
+        });
+        Seen { row, parked: parked.collect() }
+    }
+
+    /// The handler writes; `false` if a statement before has failed. Behind the end of its transaction every
+    /// statement commits by itself: nobody promises anything about these, and they are not kept.
+    pub(super) fn apply(&mut self, id: TransactionId, effect: Effect) -> bool {
+        let transaction = self.transaction_mut(id);
+        if transaction.condition == Condition::Sound {
+            transaction.effects.push(effect);
+        }
+        transaction.condition != Condition::Aborted
+    }
+
+    /// Whether the handler has ended it.
+    pub(super) fn is_ended(&self, id: TransactionId) -> bool {
+        self.transaction(id).condition == Condition::Ended
     }
 
     /// A statement of the handler fails, and it does not say so.
     pub(super) fn abort(&mut self, id: TransactionId) {
-        self.transaction_mut(id).condition = Condition::Aborted;
+        let transaction = self.transaction_mut(id);
+        if transaction.condition == Condition::Sound {
+            transaction.condition = Condition::Aborted;
+        }
     }
 
-    /// The handler commits by itself; what was committed.
+    /// The handler commits by itself, and with it the keys of records that were still to come; what was
+    /// committed.
     pub(super) fn commit_inside(&mut self, id: TransactionId) -> Transaction {
         let ended = Transaction { condition: Condition::Ended, ..Transaction::default() };
         let written = std::mem::replace(self.transaction_mut(id), ended);
+        let applied: BTreeSet<_> = written.effects.iter().map(|effect| key(effect.lane, effect.id)).collect();
+        self.state.spoilt.extend(written.keys.difference(&applied));
         self.keep(written)
     }
 
@@ -141,17 +177,17 @@ impl Database {
         *self.transaction_mut(id) = Transaction { condition: Condition::Ended, ..Transaction::default() };
     }
 
-    /// Deletes the key that was claimed; who waits for it goes on waiting.
-    pub(super) fn give_back(&mut self, id: TransactionId) {
-        self.transaction_mut(id).key = None;
+    /// Deletes a key that was claimed; who waits for it goes on waiting.
+    pub(super) fn give_back(&mut self, id: TransactionId, key: Key) {
+        self.transaction_mut(id).keys.remove(&key);
     }
 
     /// Writes a dead letter; `false` behind another's lock.
     pub(super) fn park(&mut self, id: TransactionId, letter: Letter) -> bool {
-        if self.others(id).any(|other| other.letter == Some(letter)) {
+        if self.others(id).any(|other| other.letters.contains(&letter)) {
             return false;
         }
-        self.transaction_mut(id).letter = Some(letter);
+        self.transaction_mut(id).letters.push(letter);
         true
     }
 
@@ -182,11 +218,11 @@ impl Database {
     }
 
     fn keep(&mut self, written: Transaction) -> Transaction {
-        self.state.inbox.extend(written.key);
-        if let Some(effect) = written.effect {
-            self.state.wrote(effect);
+        self.state.inbox.extend(&written.keys);
+        for effect in &written.effects {
+            self.state.wrote(*effect);
         }
-        self.state.letters.extend(written.letter);
+        self.state.letters.extend(&written.letters);
         self.state.progress.extend(written.progress);
         written
     }

@@ -3,6 +3,7 @@ use handstamp::flow::{Event, LaneStart, Millis, NextOffset, Offset, Save, Saved,
 
 use super::database::Tracking;
 use super::kafka::{self, Commit, Kind, Record};
+use super::knobs::Knobs;
 use super::oracle::Verdict;
 use super::process::{Leaving, Stage};
 use super::world::World;
@@ -143,8 +144,9 @@ impl World {
             StartOffset::Beginning | StartOffset::End => None,
         };
         let rows: Vec<_> = lanes.iter().map(|&lane| (lane, self.database.ensure_row(lane, topic))).collect();
-        let attempts = self.knobs.attempts;
-        let lanes = rows.iter().map(|(_, row)| LaneStart { acknowledged: row.next, attempts }).collect();
+        let Knobs { attempts, batch, .. } = self.knobs;
+        let lanes = rows.iter().map(|(_, row)| LaneStart { acknowledged: row.next, attempts, batch });
+        let lanes = lanes.collect();
         let process = &mut self.processes[index];
         process.rows.extend(rows.iter().map(|&(lane, row)| ((lane, epoch), row.tracked)));
         process.events.push_back(Event::Assigned { tp, epoch, start, lanes });

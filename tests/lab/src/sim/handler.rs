@@ -15,12 +15,21 @@ impl World {
         effect: Effect,
         record: Record,
     ) -> Result<Answer, Broken> {
-        self.database.apply(open, effect);
+        let fails = match record.kind {
+            Kind::Poison => Some(Setback::Handler),
+            Kind::Flaky if self.random.chance(500) => Some(Setback::Handler),
+            Kind::Rejected => Some(Setback::Rejected),
+            _ => None,
+        };
+        let written = self.database.apply(open, Effect { failed: fails.is_some(), ..effect });
+        let fails = if written { fails } else { Some(Setback::Handler) };
+        if let Some(setback) = fails {
+            // It is asked whether the transaction was ended before, by whichever record.
+            let ended = self.database.is_ended(open);
+            return Ok(Answer::Failed(if ended { Setback::TransactionEnded } else { setback }));
+        }
         let mended = self.mended.contains(&record.id);
         Ok(match record.kind {
-            Kind::Poison => Answer::Failed(Setback::Handler),
-            Kind::Flaky if self.random.chance(500) => Answer::Failed(Setback::Handler),
-            Kind::Rejected => Answer::Failed(Setback::Rejected),
             Kind::Hiding => {
                 self.report.errors_hidden += 1;
                 self.database.abort(open);

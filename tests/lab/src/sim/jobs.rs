@@ -1,10 +1,10 @@
-use handstamp::flow::{self, Answer, Claim, JobId, Outcome, Place, Setback, Step, Task};
+use handstamp::flow::{Answer, Disposition, JobId, JobRecord, Offset, Outcome, Setback, Step, Task};
 
-use super::database::{Guard, Tracking, Transaction, TransactionId};
-use super::kafka::Kind;
+use super::database::{Asked, Guard, Tracking, Transaction, TransactionId};
+use super::kafka::Record;
 use super::oracle::{Broken, Verdict};
-use super::process::Run;
-use super::state::Effect;
+use super::process::{Run, is_keyed};
+use super::state::{self, Effect};
 use super::world::{Orphan, Phase, World};
 
 /// A job's transaction: does the steps of its course, each of them one that others come between.
@@ -14,27 +14,13 @@ impl World {
     }
 
     pub(super) fn advance(&mut self, index: usize, id: JobId) -> Verdict {
-        loop {
-            let Some(run) = self.processes[index].jobs.get(&id) else { return Ok(()) };
-            let (step, kind) = (run.course.step(), run.job.handle.kind);
-            let answer = match step {
-                Step::ReadKey if kind == Kind::Keyless => Answer::Failed(Setback::Unreadable),
-                Step::ReadArguments if kind == Kind::Garbled => Answer::Failed(Setback::Unreadable),
-                Step::ReadKey | Step::ReadArguments => Answer::Done,
-                Step::End(end) => {
-                    self.end(index, id, end.map_or_else(Outcome::from, Outcome::from));
-                    return Ok(());
-                }
-                _ => match self.work(index, id, step)? {
-                    Some(answer) => {
-                        self.answer(index, id, answer);
-                        return Ok(());
-                    }
-                    None => return Ok(()),
-                },
-            };
+        let Some(run) = self.processes[index].jobs.get(&id) else { return Ok(()) };
+        if let Step::End(end) = run.course.step() {
+            self.end(index, id, end);
+        } else if let Some(answer) = self.work(index, id, run.course.step())? {
             self.answer(index, id, answer);
         }
+        Ok(())
     }
 
     /// Does a step that takes time; `None` if it is not over.
@@ -48,37 +34,20 @@ impl World {
         if self.breaks(step) {
             return Ok(Some(self.break_statement(index, id, open, step)));
         }
-        let run = &self.processes[index].jobs[&id];
-        let (job, tracked) = (run.job.clone(), self.processes[index].tracked(run.job.lane, run.job.epoch));
-        let topic = tracked.map_or(job.handle.topic, |tracked| tracked.topic);
-        let effect = Effect { lane: job.lane, topic, offset: job.offset, id: job.handle.id };
         Ok(match step {
-            Step::Claim { keyed } => {
-                let event = keyed.then_some(job.handle.id);
-                match self.database.claim(open, job.lane, tracked, job.offset, event) {
-                    None => self.wait(),
-                    Some(claim) => Some(self.judge(index, id, claim)),
-                }
-            }
-            Step::Call => return self.call(index, id, open, effect),
+            Step::Claim => self.claim(index, id, open),
             Step::GiveBack => {
-                self.database.give_back(open);
+                for effect in self.effects(index, id, |run, member| run.course.is_given_back(member)) {
+                    self.database.give_back(open, state::key(effect.lane, effect.id));
+                }
                 Some(Answer::Done)
             }
-            Step::Park => {
-                let parked = self.database.park(open, (job.lane, topic, job.offset));
-                if parked { Some(Answer::Done) } else { self.wait() }
+            Step::Call(member) => return self.call(index, id, open, member),
+            Step::Park(member) => {
+                let letter = self.effect(index, id, member).place();
+                if self.database.park(open, letter) { Some(Answer::Done) } else { self.wait() }
             }
-            Step::Guard { fresh } => {
-                let ceiling = fresh.then_some(job.offset);
-                let (watermark, acknowledged) = (job.watermark, job.acknowledged);
-                let tracking = Tracking { lane: job.lane, tracked, watermark, acknowledged, ceiling };
-                match self.database.guard(open, &tracking) {
-                    Guard::Blocked => self.wait(),
-                    Guard::Passed => Some(Answer::Done),
-                    refused => Some(Answer::Failed(self.refusal(refused))),
-                }
-            }
+            Step::Guard { fresh } => self.guard(index, id, open, fresh),
             Step::Commit => return self.commit(index, id, open).map(Some),
             Step::RollBack(setback) => {
                 self.database.roll_back(open);
@@ -88,8 +57,62 @@ impl World {
                 self.database.roll_back(open);
                 Some(self.list(index, id))
             }
-            Step::ReadKey | Step::ReadArguments | Step::Begin(_) | Step::End(_) => None,
+            Step::Begin(_) | Step::End(_) => None,
         })
+    }
+
+    /// What the handler writes for a record.
+    fn effect(&self, index: usize, id: JobId, member: usize) -> Effect {
+        let process = &self.processes[index];
+        let job = &process.jobs[&id].job;
+        let JobRecord { offset, handle } = job.records[member];
+        let tracked = process.tracked(job.lane, job.epoch);
+        let topic = tracked.map_or(handle.topic, |tracked| tracked.topic);
+        Effect { lane: job.lane, topic, offset, id: handle.id, failed: false }
+    }
+
+    fn effects(&self, index: usize, id: JobId, of: impl Fn(&Run, usize) -> bool) -> Vec<Effect> {
+        let run = &self.processes[index].jobs[&id];
+        let members = (0..run.job.records.len()).filter(|&member| of(run, member));
+        members.map(|member| self.effect(index, id, member)).collect()
+    }
+
+    fn claim(&mut self, index: usize, id: JobId, open: TransactionId) -> Option<Answer> {
+        let process = &self.processes[index];
+        let run = &process.jobs[&id];
+        let (lane, tracked) = (run.job.lane, process.tracked(run.job.lane, run.job.epoch));
+        let asked: Vec<_> = run
+            .job
+            .records
+            .iter()
+            .map(|record| Asked {
+                offset: record.offset,
+                event: is_keyed(record.handle.kind).then_some(record.handle.id),
+            })
+            .collect();
+        match self.database.claim(open, lane, tracked, &asked) {
+            Some((found, row)) => Some(Answer::Claimed { found, row }),
+            None => self.wait(),
+        }
+    }
+
+    fn guard(
+        &mut self,
+        index: usize,
+        id: JobId,
+        open: TransactionId,
+        fresh: Option<Offset>,
+    ) -> Option<Answer> {
+        let process = &self.processes[index];
+        let job = &process.jobs[&id].job;
+        let (lane, watermark, acknowledged) = (job.lane, job.watermark, job.acknowledged);
+        let tracked = process.tracked(lane, job.epoch);
+        let tracking = Tracking { lane, tracked, watermark, acknowledged, ceiling: fresh };
+        match self.database.guard(open, &tracking) {
+            Guard::Blocked => self.wait(),
+            Guard::Passed => Some(Answer::Done),
+            refused => Some(Answer::Failed(self.refusal(refused))),
+        }
     }
 
     fn begin(&mut self, index: usize, id: JobId, task: Task) -> Answer {
@@ -106,36 +129,27 @@ impl World {
         Answer::Done
     }
 
-    fn judge(&mut self, index: usize, id: JobId, claim: Claim) -> Answer {
-        let job = &self.processes[index].jobs[&id].job;
-        let place = Place { offset: job.offset, acknowledged: job.acknowledged };
-        match claim.judge(Some(place)) {
-            Ok(verdict) => {
-                self.report.skipped += u64::from(verdict != flow::Verdict::Fresh);
-                Answer::Claimed(verdict)
-            }
-            Err(setback) => Answer::Failed(setback),
-        }
-    }
-
     fn call(
         &mut self,
         index: usize,
         id: JobId,
         open: TransactionId,
-        effect: Effect,
+        member: usize,
     ) -> Result<Option<Answer>, Broken> {
         let run = &self.processes[index].jobs[&id];
-        let (cancelled, record, left) = (run.cancelled, run.job.handle, run.work_left);
+        let (cancelled, left) = (run.cancelled, run.work_left);
+        let record: Record = run.job.records[member].handle;
         if cancelled && !self.random.chance(self.knobs.trouble.deaf_to_cancel) {
             return Ok(Some(Answer::Failed(Setback::Cancelled)));
         }
         let left = left.unwrap_or_else(|| self.random.between(0, 3));
-        if left == 0 {
-            return self.handle(open, effect, record).map(Some);
+        if left > 0 {
+            self.change(index, id, |run| run.work_left = Some(left - 1));
+            return Ok(None);
         }
-        self.change(index, id, |run| run.work_left = Some(left - 1));
-        Ok(None)
+        self.change(index, id, |run| run.work_left = None);
+        let effect = self.effect(index, id, member);
+        self.handle(open, effect, record).map(Some)
     }
 
     fn refusal(&mut self, refused: Guard) -> Setback {
@@ -175,14 +189,11 @@ impl World {
     }
 
     fn list(&mut self, index: usize, id: JobId) -> Answer {
-        let run = &self.processes[index].jobs[&id];
-        let (lane, epoch, offset) = (run.job.lane, run.job.epoch, run.job.offset);
-        let topic =
-            self.processes[index].tracked(lane, epoch).map_or(run.job.handle.topic, |tracked| tracked.topic);
         if self.is_down() {
             return Answer::Failed(Setback::Environment);
         }
-        self.database.state.listed.insert((lane, topic, offset));
+        let handled = self.effects(index, id, |run, member| run.course.is_handled(member));
+        self.database.state.listed.extend(handled.iter().map(Effect::place));
         Answer::Done
     }
 
@@ -194,7 +205,7 @@ impl World {
                 Answer::Failed(Setback::Unknown)
             }
             // The handler blames itself; the rollback then finds out.
-            Step::Call if self.random.chance(300) => Answer::Failed(Setback::Handler),
+            Step::Call(_) if self.random.chance(300) => Answer::Failed(Setback::Handler),
             Step::RollBack(Setback::Handler) => Answer::Failed(Setback::Environment),
             Step::RollBack(setback) => Answer::Failed(setback),
             Step::List => self.list(index, id),
@@ -233,8 +244,8 @@ impl World {
 
     pub(super) fn committed(&mut self, committed: &Transaction) -> Verdict {
         self.note(|_| format!("committed {committed:?}"));
-        self.report.applied += u64::from(committed.effect.is_some());
-        self.report.parked += u64::from(committed.letter.is_some());
+        self.report.applied += committed.effects.len() as u64;
+        self.report.parked += committed.letters.len() as u64;
         self.oracle.database_committed(&self.kafka, &self.database.state, committed)
     }
 
@@ -247,10 +258,8 @@ impl World {
     }
 
     fn breaks(&mut self, step: Step) -> bool {
-        let statement = matches!(
-            step,
-            Step::Claim { .. } | Step::Call | Step::GiveBack | Step::Park | Step::Guard { .. }
-        );
+        let statement =
+            matches!(step, Step::Claim | Step::GiveBack | Step::Call(_) | Step::Park(_) | Step::Guard { .. });
         statement && self.trouble(self.knobs.trouble.environment)
     }
 
@@ -273,17 +282,33 @@ impl World {
     }
 
     /// The core hears of it later.
-    fn end(&mut self, index: usize, id: JobId, outcome: Outcome) {
-        let process = &mut self.processes[index];
-        let run = process.jobs.remove(&id);
-        let event = run.as_ref().map(|run| run.job.handle.id);
-        if let Some(open) = run.and_then(|run| run.transaction) {
+    fn end(&mut self, index: usize, id: JobId, end: Result<(), Setback>) {
+        let Some(run) = self.processes[index].jobs.remove(&id) else { return };
+        if let Some(open) = run.transaction {
             self.database.roll_back(open);
         }
-        process.outcomes.push((id, outcome));
+        let batch = u64::from(run.job.records.len() > 1);
+        self.report.batches += batch;
+        let outcome = match end {
+            Ok(()) => {
+                let dispositions: Vec<_> = run.course.dispositions().collect();
+                let known = dispositions.iter().filter(|disposition| is_known(**disposition));
+                self.report.skipped += known.count() as u64;
+                Outcome::of(&dispositions)
+            }
+            Err(setback) => {
+                self.report.batches_failed += batch;
+                Outcome::from(setback)
+            }
+        };
         if outcome == Outcome::TransactionEnded {
-            self.mended.extend(event);
+            self.mended.extend(run.job.records.iter().map(|record| record.handle.id));
         }
+        self.processes[index].outcomes.push((id, outcome));
         self.note(|_| format!("p{index} {id:?} ended: {outcome:?}"));
     }
+}
+
+fn is_known(disposition: Disposition) -> bool {
+    matches!(disposition, Disposition::Duplicate | Disposition::LateDuplicate | Disposition::AlreadyParked)
 }

@@ -14,6 +14,8 @@ pub(super) struct Knobs {
     pub(super) tick: u64,
     pub(super) core: Config,
     pub(super) attempts: u32,
+    /// How many records one job may take.
+    pub(super) batch: usize,
     pub(super) drain: Millis,
     pub(super) records_of: Records,
     pub(super) faults: Faults,
@@ -99,10 +101,12 @@ impl Knobs {
                 records_low: records_high / 2,
                 bytes_high: random.pick(&[40, 200, 2_000]),
                 bytes_low: 30,
+                batch_bytes: random.pick(&[30, 1_000]),
                 seed: random.next(),
                 ..Config::default()
             },
             attempts: random.pick(&[1, 2, 3, 5]),
+            batch: random.pick(&[1, 1, 2, 5, 500]),
             drain: Millis(random.pick(&[20, 500, 10_000])),
             records_of: Records {
                 gap: random.between(0, 300),

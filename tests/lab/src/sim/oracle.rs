@@ -5,7 +5,7 @@ use handstamp::flow::{LaneId, NextOffset, Offset, Tp};
 use super::database::Transaction;
 use super::kafka::{Kafka, Kind};
 use super::report::Promise;
-use super::state::{Row, State};
+use super::state::{self, Effect, Row, State};
 
 /// Judges every commit against what was produced. It sees the world, never a core.
 #[derive(Debug, Default)]
@@ -28,32 +28,31 @@ impl Oracle {
         state: &State,
         committed: &Transaction,
     ) -> Verdict {
-        if let Some(effect) = committed.effect {
+        for effect in &committed.effects {
             let times = state.applied(effect.lane, effect.id);
             if times > 1 {
                 return Err((Promise::NoneTwice, format!("{effect:?} is there {times} times")));
             }
-        }
-        let effect = committed.effect.filter(|effect| effect.topic == kafka.topic(effect.lane.tp));
-        let letter = committed.letter.filter(|&(lane, topic, _)| topic == kafka.topic(lane.tp));
-        // Offsets of a topic that is gone say nothing: under its row, records of the new one may be read.
-        if let Some(effect) = effect {
-            let mut before = state.effects.iter().rev().skip(1);
-            let before = before.find(|other| (other.lane, other.topic) == (effect.lane, effect.topic));
-            if let Some(before) = before.filter(|before| before.offset >= effect.offset) {
-                return Err((Promise::Order, format!("{effect:?} came after {before:?}")));
+            if effect.failed {
+                return Err((Promise::FailureLeavesNothing, format!("{effect:?} is there")));
             }
         }
-        if let Some((lane, _, offset)) = letter
-            && kafka.logs[&lane.tp].records.get(&offset.0).is_some_and(|record| !record.kind.may_be_parked())
-        {
-            return Err((Promise::OnlyBadParked, format!("{lane:?} gave up a good record at {offset}")));
+        // Offsets of a topic that is gone say nothing: under its row, records of the new one may be read.
+        let effects = committed.effects.iter().filter(|effect| effect.topic == kafka.topic(effect.lane.tp));
+        let letters = committed.letters.iter().filter(|(lane, topic, _)| *topic == kafka.topic(lane.tp));
+        if let Some(effect) = effects.clone().next() {
+            came_in_order(state, effect, committed.effects.len())?;
         }
-        if let Some(place) = effect.map(|effect| (effect.lane, effect.topic, effect.offset)).or(letter)
-            && state.letters.contains(&place)
-            && state.effects.iter().any(|effect| (effect.lane, effect.topic, effect.offset) == place)
-        {
-            return Err((Promise::ParkedOrApplied, format!("{place:?} is both")));
+        for (lane, _, offset) in letters.clone() {
+            let record = kafka.logs[&lane.tp].records.get(&offset.0);
+            if record.is_some_and(|record| !record.kind.may_be_parked()) {
+                return Err((Promise::OnlyBadParked, format!("{lane:?} gave up a good record at {offset}")));
+            }
+        }
+        for place in effects.map(Effect::place).chain(letters.copied()) {
+            if state.letters.contains(&place) && state.effects.iter().any(|effect| effect.place() == place) {
+                return Err((Promise::ParkedOrApplied, format!("{place:?} is both")));
+            }
         }
         match committed.progress {
             Some((lane, row)) => self.row_moved(kafka, state, lane, &row),
@@ -121,9 +120,20 @@ impl Oracle {
         let open = log.records.range(*from..).find(|&(&offset, record)| {
             record.kind != Kind::Tombstone
                 && state.applied(lane, record.id) == 0
+                && !state.spoilt.contains(&state::key(lane, record.id))
                 && !state.letters.contains(&(lane, topic, Offset(offset)))
         });
         *from = open.map_or(log.end, |(&offset, _)| offset);
         NextOffset(*from)
+    }
+}
+
+/// Compares the effects of the last transaction with each other, and with the one before.
+fn came_in_order(state: &State, of: &Effect, last: usize) -> Verdict {
+    let same = state.effects.iter().rev().filter(|other| (other.lane, other.topic) == (of.lane, of.topic));
+    let latest: Vec<_> = same.take(last + 1).collect();
+    match latest.windows(2).find(|pair| pair[1].offset >= pair[0].offset) {
+        Some(pair) => Err((Promise::Order, format!("{:?} came after {:?}", pair[0], pair[1]))),
+        None => Ok(()),
     }
 }

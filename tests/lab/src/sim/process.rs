@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use handstamp::flow::{
-    Action, Content, Core, Course, Epoch, Event, Job, JobId, LaneId, Millis, NextOffset, Outcome, Save, Tp,
+    Action, Core, Course, Epoch, Event, Intent, Job, JobId, JobRecord, LaneId, Member, Millis, NextOffset,
+    Outcome, Place, Save, Task, Tp,
 };
 
 use super::database::TransactionId;
@@ -70,14 +71,32 @@ pub(super) struct Run {
 
 impl Run {
     fn new(job: Job<Record>) -> Self {
-        let content = match job.handle.kind {
-            Kind::Tombstone => Content::SkippedTombstone,
-            Kind::KeptTombstone => Content::ParkedTombstone,
-            _ => Content::Whole,
-        };
-        let course = Course::new(job.task, content);
+        let members = job.records.iter().map(|record| {
+            let JobRecord { offset, handle } = *record;
+            let twin = |other: &JobRecord<Record>| other.handle.id == handle.id;
+            Member {
+                intent: intent(handle.kind, job.task),
+                place: Some(Place { offset, acknowledged: job.acknowledged }),
+                key: job.records.iter().position(twin).filter(|_| is_keyed(handle.kind)),
+            }
+        });
+        let course = Course::new(members.collect());
         Self { job, course, transaction: None, work_left: None, cancelled: false }
     }
+}
+
+/// What reading a record comes to.
+fn intent(kind: Kind, task: Task) -> Intent {
+    match (kind, task) {
+        (Kind::Tombstone, _) => Intent::Skip,
+        (Kind::KeptTombstone | Kind::Keyless | Kind::Garbled, _) | (_, Task::Park) => Intent::Park,
+        (_, Task::Apply) => Intent::Apply,
+    }
+}
+
+/// Whether a key can be read from a record.
+pub(super) fn is_keyed(kind: Kind) -> bool {
+    !matches!(kind, Kind::Tombstone | Kind::KeptTombstone | Kind::Keyless)
 }
 
 impl Process {

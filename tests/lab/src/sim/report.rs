@@ -34,6 +34,10 @@ pub struct Report {
     pub applied: u64,
     pub skipped: u64,
     pub parked: u64,
+    /// Jobs of several records,
+    pub batches: u64,
+    /// and how many of those failed.
+    pub batches_failed: u64,
 }
 
 impl AddAssign for Report {
@@ -66,6 +70,8 @@ impl AddAssign for Report {
         self.applied += other.applied;
         self.skipped += other.skipped;
         self.parked += other.parked;
+        self.batches += other.batches;
+        self.batches_failed += other.batches_failed;
     }
 }
 
@@ -88,6 +94,8 @@ pub enum Promise {
     OffsetsBehind,
     /// Neither both nor neither.
     ParkedOrApplied,
+    /// What a handler wrote before it failed is never committed.
+    FailureLeavesNothing,
     /// What the database does to a record is never the record's fault.
     OnlyBadParked,
     Order,

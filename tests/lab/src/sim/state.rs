@@ -12,6 +12,9 @@ pub(super) struct State {
     /// Without uniqueness, so that a second application shows.
     pub(super) effects: Vec<Effect>,
     applied: BTreeMap<Key, u32>,
+    /// Keys that a handler committed by itself before their records were applied. Nothing tells them from
+    /// others, so that their records are listed for people.
+    pub(super) spoilt: BTreeSet<Key>,
     pub(super) letters: BTreeSet<Letter>,
     /// Letters of handlers that ended their transaction.
     pub(super) listed: BTreeSet<Letter>,
@@ -31,6 +34,8 @@ pub(super) struct Effect {
     pub(super) topic: TopicId,
     pub(super) offset: Offset,
     pub(super) id: u64,
+    /// Whether the handler that wrote it then failed.
+    pub(super) failed: bool,
 }
 
 /// A dead letter's place: by the topic of the row.
@@ -97,6 +102,13 @@ impl State {
     /// How often an event's effects are there.
     pub(super) fn applied(&self, lane: LaneId, id: u64) -> u32 {
         self.applied.get(&key(lane, id)).copied().unwrap_or(0)
+    }
+}
+
+impl Effect {
+    /// Where a dead letter of its record would be.
+    pub(super) fn place(&self) -> Letter {
+        (self.lane, self.topic, self.offset)
     }
 }
 
