@@ -89,12 +89,21 @@ use proc_macro::TokenStream;
 /// |---|---|---|
 /// | `consumer` | the name its messages are remembered under, and by default the Kafka group: 1 to 200 of `a-z A-Z 0-9 . _ -`. Another name later is refused at start, since it would make every message new again | required |
 /// | `key` | what makes two deliveries the same message, see below | required |
-/// | `batch` | how many messages of a backlog one transaction may hold, from 1 (each on its own) | 500 |
+/// | `batch` | how many messages of a backlog one transaction may hold, from 1 (each on its own) to 10,000; see below | 500 |
 /// | `attempts` | how often a failing message is tried before it is parked, from 1 | 5 |
 /// | `timeout` | the longest one call may take: `"500 ms"`, `"30 seconds"`, `"2 minutes"`, up to `"1 day"` | 30 seconds |
 /// | `start_at` | where a consumer that has never run starts: `earliest` or `latest` | `earliest` |
 /// | `on_tombstone` | a message without the payload that the handler needs: `skip` or `park` | `skip` |
 /// | `on_out_of_range` | the offset to read from has been deleted: `stop`, or go on at the `earliest` there is | `stop` |
+///
+/// # Batches
+///
+/// Messages of a partition that wait are applied together: the handler is called for each, in order, and what it
+/// wrote commits with all their ids at once. As many as take about 50 ms, up to `batch`; one that comes alone does
+/// not wait for others. If one fails nothing is kept, and each is run again in a transaction of its own, so that only
+/// the one at fault is tried again or parked. So a call may be undone for a neighbour's sake: what a handler does
+/// outside the database needs an idempotency key in any case. `now()` is the same for all messages of a batch, and
+/// rows that one has written are locked until the last is done. `batch = 1` turns it off.
 ///
 /// # Keys
 ///

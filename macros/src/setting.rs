@@ -12,7 +12,7 @@ use crate::duration;
 use crate::errors::Errors;
 
 const DAY_MS: u64 = 86_400_000;
-/// Their keys are the parameters of one statement.
+/// Their keys go to the database in one statement.
 const MOST_IN_A_BATCH: usize = 10_000;
 
 /// An option that was given, checked. What was not given is left to the runtime's default.

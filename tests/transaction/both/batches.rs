@@ -165,6 +165,15 @@ async fn every_message_of_a_batch_whose_handler_committed_is_listed() {
 }
 
 #[tokio::test]
+async fn a_handler_that_commits_in_a_batch_is_caught_when_a_later_message_fails() {
+    let database = new_database().await;
+    let assigned = Assigned::new(&database.pool, &obeys()).await;
+    let failed = assigned.run_batch(&obeys(), events(["commit-1", "fail-1"]), 2).await;
+    assert_eq!(failed.expect_err("it is noticed").failure.kind(), FailureKind::TransactionEnded);
+    assert_eq!(dead_letters::list(&database.pool, None, false, 9).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_handler_sees_the_key_of_its_own_message() {
     let database = new_database().await;
     let sees = Registered::<SeesInbox>::new(&());

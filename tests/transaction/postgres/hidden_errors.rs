@@ -1,13 +1,22 @@
+use handstamp::internal::Registered;
 use handstamp::{BoxError, Disposition, EventId, FailureKind, Handler, KeySource, Options, apply};
 
 use super::handlers::{handler, record, run};
 use super::{Connection, effects, execute, keys, new_database};
 use crate::database::POOL;
-use crate::messages::{kind, message};
+use crate::messages::{Assigned, kind, message, message_at};
 
 handler!(Swallows, Options::new(), |(EventId(id), ()): (EventId, ()), conn| {
     record(&id, conn).await?;
     let _ = run("SELECT 1 / 0", conn).await;
+    Ok(())
+});
+
+handler!(SwallowsSome, Options::new(), |(EventId(id), ()): (EventId, ()), conn| {
+    record(&id, conn).await?;
+    if id == "swallow" {
+        let _ = run("SELECT 1 / 0", conn).await;
+    }
     Ok(())
 });
 
@@ -32,6 +41,19 @@ async fn a_swallowed_database_error_is_caught_and_nothing_is_lost() {
         assert!(failure.to_string().contains("hid an error of the database"), "{failure}");
     }
     assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
+}
+
+#[tokio::test]
+async fn a_swallowed_database_error_in_a_batch_leaves_nothing_of_any_message() {
+    let database = new_database().await;
+    let swallows = Registered::<SwallowsSome>::new(&());
+    let assigned = Assigned::new(&database.pool, &swallows).await;
+    for events in [["evt-1", "swallow"], ["swallow", "evt-1"]] {
+        let messages = (0..).zip(events).map(|(offset, event)| message_at(event, offset));
+        let failed = assigned.run_batch(&swallows, messages, 2).await;
+        assert_eq!(failed.expect_err("it is caught").failure.kind(), FailureKind::Handler);
+        assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 use std::future::pending;
 
 use handstamp::Disposition::{Applied, Duplicate};
-use handstamp::internal::{Connections, Job, Registered, Task};
+use handstamp::internal::{Connections, Consumer, Job, Registered, Task};
 
 use super::handlers::Credits;
 use super::new_database;
@@ -28,4 +28,26 @@ async fn a_message_costs_a_round_trip_each_for_begin_claim_handler_guard_and_com
         costs.push(link.round_trips() - before);
     }
     assert_eq!(costs[1..], [5, 4], "one statement of the handler, and none for a duplicate");
+}
+
+#[tokio::test]
+async fn a_batch_costs_one_each_for_begin_claim_guard_and_commit_whatever_its_size() {
+    const SIZE: i64 = 10;
+    let database = new_database().await;
+    let link = Link::to(&server()).await;
+    let pool = database.pool_as(|options| link.route(options)).await;
+    let consumer = Registered::<Credits>::new(&());
+    let assigned = Assigned::new(&pool, &consumer).await;
+    let connections = Connections::keeping(&pool);
+    let mut costs = Vec::new();
+    for first in [0, SIZE] {
+        let messages: Vec<_> =
+            (first..first + SIZE).map(|offset| message_at(&format!("evt-{offset}"), offset)).collect();
+        let messages: Vec<_> = messages.iter().collect();
+        let job = Job { attempt: 1, tracking: Some(assigned.tracking(first + SIZE)), task: Task::Apply };
+        let before = link.round_trips();
+        consumer.run(&connections, &messages, &job, Box::pin(pending())).await.expect("all are applied");
+        costs.push(link.round_trips() - before);
+    }
+    assert_eq!(costs[1], 4 + 10, "one statement of the handler for each message");
 }
