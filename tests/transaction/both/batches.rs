@@ -179,8 +179,8 @@ async fn a_handler_sees_the_key_of_its_own_message() {
     let sees = Registered::<SeesInbox>::new(&());
     let assigned = Assigned::new(&database.pool, &sees).await;
     assigned.run_batch(&sees, events(["a", "b"]), 2).await.unwrap();
-    let seen = effects(&database).await;
-    assert_eq!(seen, ["SeesInbox:a at attempt 1", "SeesInbox:b at attempt 1"]);
+    let expected = ["SeesInbox:a at attempt 1", "SeesInbox:b at attempt 1"];
+    assert_eq!(effects(&database).await, expected);
 }
 
 #[tokio::test]
