@@ -23,6 +23,10 @@ pub(super) fn lines(
         OnTombstone::Skip => "skipped",
         OnTombstone::Park => "parked",
     };
+    let batch = match options.batch {
+        1 => "one message".to_owned(),
+        most => format!("up to {most} messages of a backlog"),
+    };
     let copies = if copies { " and copied to <topic>.dlq" } else { "" };
     vec![
         format!(
@@ -30,8 +34,7 @@ pub(super) fn lines(
             topics.join(", ")
         ),
         format!("  key: {key_definition}, remembered in {} for ever (nothing is swept)", tables.inbox),
-        "  order: by partition; one transaction per message, offsets committed after it, every 100 ms"
-            .to_owned(),
+        format!("  order: by partition; {batch} to a transaction, offsets committed after it, every 100 ms"),
         format!(
             "  on error: the database's fault is retried for ever, the message's {} times in {}, each try at most {}; \
              then parked in {}{copies}; tombstones the handler cannot take are {tombstones}",
@@ -78,6 +81,7 @@ mod tests {
             "header(\"event_id\")",
             "handstamp.inbox",
             "by partition",
+            "up to 500 messages",
             "5 times",
             "30 s",
             "handstamp.dead_letters",

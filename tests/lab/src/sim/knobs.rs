@@ -77,6 +77,8 @@ pub(super) struct Trouble {
 pub(super) struct Slow {
     pub(super) database: u64,
     pub(super) poll: u64,
+    /// That a topic is not the one that it was.
+    pub(super) notice: u64,
     pub(super) core: u64,
     pub(super) offsets: u64,
     pub(super) assignment: u64,
@@ -132,6 +134,7 @@ impl Knobs {
             slow: Slow {
                 database: speed(random),
                 poll: speed(random),
+                notice: speed(random),
                 core: speed(random),
                 offsets: speed(random),
                 assignment: speed(random),
@@ -157,7 +160,7 @@ impl Faults {
             recreate: if random.chance(500) { 0 } else { rare(random, 4) },
             forget: rare(random, 40),
         };
-        for _ in 0..random.pick(&[0, 0, 1, 2]) {
+        for _ in 0..random.pick(&[0, 1, 2, 3]) {
             faults.emphasise(random);
         }
         faults

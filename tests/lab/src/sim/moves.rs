@@ -113,7 +113,8 @@ impl World {
         let slow = &self.knobs.slow;
         match chosen {
             Move::Advance(..) | Move::Save(_) | Move::EndOrphan(_) => slow.database,
-            Move::Poll(..) | Move::Idle(..) | Move::LookAgain(..) => slow.poll,
+            Move::Poll(..) | Move::Idle(..) => slow.poll,
+            Move::LookAgain(..) => slow.notice,
             Move::Deliver(_) | Move::Report(_) | Move::Wake(_) => slow.core,
             Move::CommitOffsets(_) | Move::ArriveStray(_) => slow.offsets,
             Move::Assign(_) | Move::Locate(..) | Move::Evict(_) | Move::Restart(_) | Move::Rejoin(_) => {
