@@ -18,7 +18,7 @@ pub enum Rivalry {
 }
 
 /// How long a lock is held for others to come.
-const HELD: Duration = Duration::from_millis(40);
+const HELD: Duration = Duration::from_millis(20);
 
 impl Rivalry {
     /// What rivals need in the database. Worker processes that start later find deadlocks at once.
