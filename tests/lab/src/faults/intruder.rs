@@ -51,17 +51,20 @@ impl Intruder {
         for (partition, next) in offsets {
             list.add_partition_offset(topic, *partition, Offset::Offset(*next))?;
         }
+        let mut failure = None;
         let committed = async {
             loop {
                 let (consumer, list) = (Arc::clone(&self.consumer), list.clone());
                 let committed = spawn_blocking(move || consumer.commit(&list, CommitMode::Sync)).await;
-                if committed.expect("no panic").is_ok() {
-                    break;
+                match committed.expect("no panic") {
+                    Ok(()) => break,
+                    Err(error) => failure = Some(error),
                 }
                 sleep(Duration::from_millis(20)).await;
             }
         };
-        timeout(PATIENCE, committed).await.context("the group takes no offsets from its member")
+        let committed = timeout(PATIENCE, committed).await;
+        committed.with_context(|| format!("the group takes no offsets from its member: {failure:?}"))
     }
 
     /// Leaves the group.
