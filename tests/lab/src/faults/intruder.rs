@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use handstamp_tests::TestTopic;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
@@ -55,8 +55,7 @@ impl Intruder {
         let committed = async {
             loop {
                 let (consumer, list) = (Arc::clone(&self.consumer), list.clone());
-                let committed = spawn_blocking(move || consumer.commit(&list, CommitMode::Sync)).await;
-                match committed.expect("no panic") {
+                match spawn_blocking(move || commit_as_member(&consumer, &list)).await.expect("no panic") {
                     Ok(()) => break,
                     Err(error) => failure = Some(error),
                 }
@@ -82,4 +81,11 @@ impl Drop for Intruder {
     fn drop(&mut self) {
         self.leaving.store(true, Ordering::Release);
     }
+}
+
+/// A commit that the group refuses makes librdkafka join anew: while it joins, another one would only start
+/// that again.
+fn commit_as_member(consumer: &BaseConsumer, list: &TopicPartitionList) -> Result<()> {
+    ensure!(consumer.assignment()?.count() > 0, "it has no partition yet");
+    Ok(consumer.commit(list, CommitMode::Sync)?)
 }
