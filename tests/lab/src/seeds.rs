@@ -1,5 +1,6 @@
 //! Runs many seeds on all cores.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -8,9 +9,9 @@ use crate::sim::{self, Report, Violation};
 
 /// Kept seeds first, then the others up to `seeds`, in order.
 pub fn run_all(seeds: u64) -> (Report, Vec<Violation>) {
-    let mut queue: Vec<u64> = sim::regressions().map(|(seed, _)| seed).collect();
-    let others: Vec<_> = (0..seeds).filter(|seed| !queue.contains(seed)).collect();
-    queue.extend(others);
+    let kept: BTreeSet<u64> = sim::regressions().map(|(seed, _)| seed).collect();
+    let others = (0..seeds).filter(|seed| !kept.contains(seed));
+    let queue: Vec<_> = kept.iter().copied().chain(others).collect();
     let next = AtomicUsize::new(0);
     let results = on_all_cores(|| {
         let mut report = Report::default();

@@ -42,12 +42,14 @@ pub struct Setup {
     pub mocked: bool,
     /// Members copy dead letters to their topic, which the row has to make.
     pub copying: bool,
+    /// A transaction holds one message.
+    pub alone: bool,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let properties = vec![session(1_500), ("heartbeat.interval.ms", "200".to_owned())];
-        Self { partitions: 16, mix: Mix::default(), properties, mocked: false, copying: false }
+        Self { partitions: 16, mix: Mix::default(), properties, mocked: false, copying: false, alone: false }
     }
 }
 
@@ -55,6 +57,12 @@ impl Setup {
     /// With another rate of records a second.
     pub fn rate(mut self, rate: u32) -> Self {
         self.mix.rate = rate;
+        self
+    }
+
+    /// With one message to a transaction.
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
         self
     }
 
@@ -229,6 +237,9 @@ impl Stage {
         command.args(["--topic", self.topic.name(), "--group", &self.group]);
         for (name, value) in &self.setup.properties {
             command.args(["--property", &format!("{name}={value}")]);
+        }
+        if self.setup.alone {
+            command.arg("--alone");
         }
         if post.is_static {
             command.args(["--property", &format!("group.instance.id={}", post.name)]);

@@ -42,9 +42,10 @@ const KINDS: [(Fault, Fate); 6] = [
 /// How many may wait for workers to stop at them: others would be tried too often meanwhile.
 const STOPS: i64 = 4;
 
-/// A handler that ends its transaction stops its worker, which is started again.
+/// A handler that ends its transaction stops its worker, which is started again. One message to a transaction: of
+/// several all would be listed, whichever of them it was.
 async fn run(trial: Arc<Trial>) -> Result<()> {
-    let stage = trial.stage(Setup::default()).await?;
+    let stage = trial.stage(Setup::default().alone()).await?;
     let (over, _) = watch::channel(false);
     let posts = ["0", "1", "2"].map(Post::fixed);
     let members = try_join_all(posts.iter().map(|post| keep(&stage, post, over.subscribe())));

@@ -39,7 +39,7 @@ pub enum Trouble {
     Misbehaves(Mischief),
 }
 
-/// The handler of every row.
+/// The handler of most rows.
 #[idempotent(consumer = "laboratory", key = header("event_id"), attempts = 3, timeout = "10 s")]
 pub async fn deposit(
     Json(deposit): Json<Deposit>,
@@ -60,6 +60,16 @@ pub async fn deposit(
         Trouble::Fails(times) if attempt <= times => Err(format!("failure {attempt} of {times}").into()),
         _ => Ok(()),
     }
+}
+
+/// The same, one message to a transaction.
+#[idempotent(consumer = "laboratory", key = header("event_id"), attempts = 3, timeout = "10 s", batch = 1)]
+pub async fn alone(
+    message: Json<Deposit>,
+    position: Position,
+    inbox: &mut Inbox<Postgres>,
+) -> Result<(), BoxError> {
+    deposit(message, position, inbox).await
 }
 
 impl Deposit {

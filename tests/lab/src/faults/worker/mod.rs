@@ -46,6 +46,9 @@ pub struct WorkerArguments {
     /// Dead letters are copied to their topic.
     #[arg(long)]
     pub copies: bool,
+    /// One message to a transaction.
+    #[arg(long)]
+    pub alone: bool,
     #[arg(long)]
     pub broken: Option<Broken>,
 }
@@ -84,11 +87,12 @@ async fn run(arguments: &WorkerArguments) -> Result<()> {
     for (name, value) in &arguments.properties {
         kafka = kafka.property(name, value);
     }
-    let mut worker = Worker::builder(pool)
-        .kafka(kafka)
-        .group(&*arguments.group)
-        .consume::<deposit::deposit>(&*arguments.topic)
-        .observe(tell);
+    let mut worker = Worker::builder(pool).kafka(kafka).group(&*arguments.group).observe(tell);
+    worker = if arguments.alone {
+        worker.consume::<deposit::alone>(&*arguments.topic)
+    } else {
+        worker.consume::<deposit::deposit>(&*arguments.topic)
+    };
     if arguments.copies {
         worker = worker.copy_dead_letters();
     }
