@@ -7,7 +7,7 @@ use syn::{Attribute, FnArg, Ident, PatType, ReturnType, Safety, Type};
 
 use crate::errors::Errors;
 use crate::function::Function;
-use crate::types::{Meant, check_concrete, meant, peeled};
+use crate::types::{Meant, Messages, check_concrete, meant, messages, peeled};
 
 const CONNECTION: &str = "`conn: &mut PgConnection` (or `&mut SqliteConnection`, `&mut Inbox<…>`)";
 
@@ -108,6 +108,7 @@ fn check_arguments(function: &Function, errors: &mut Errors) -> (Vec<Argument>, 
     // With a connection beside it, a `Transaction` may well be one of the user's own types.
     let (mistaken, read): (Vec<_>, Vec<_>) =
         read.into_iter().partition(|ty| access.is_none() && meant(ty).is_some());
+    check_messages(&read, errors);
     for ty in read {
         check_read(ty, errors);
     }
@@ -133,6 +134,18 @@ fn check_access(argument: &PatType, ty: &Type, taken: bool, errors: &mut Errors)
         let message =
             "the connection is always there: put `#[cfg(…)]` on the handler, and write one for each case";
         errors.report(cfg, message);
+    }
+}
+
+/// All of one message, or all of many.
+fn check_messages(read: &[&Type], errors: &mut Errors) {
+    if !read.iter().any(|ty| messages(ty) == Messages::Many) {
+        return;
+    }
+    for ty in read.iter().filter(|ty| messages(ty) == Messages::One) {
+        let message = "a handler takes one message or many, and a `Vec` stands beside this: put `Vec<…>` around it \
+                       as well, or leave `Vec` out everywhere";
+        errors.report(ty, message);
     }
 }
 

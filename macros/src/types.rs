@@ -38,6 +38,25 @@ pub fn meant(ty: &Type) -> Option<Meant> {
     }
 }
 
+/// How many messages an argument is read from, as far as its type's name says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Messages {
+    Any,
+    One,
+    Many,
+}
+
+/// As `handstamp::Argument` has it for the types of handstamp.
+pub fn messages(ty: &Type) -> Messages {
+    let Type::Path(path) = peeled(ty) else { return Messages::One };
+    let name = path.path.segments.last().map(|segment| segment.ident.to_string());
+    match name.as_deref() {
+        Some("State") => Messages::Any,
+        Some("Vec") => Messages::Many,
+        _ => Messages::One,
+    }
+}
+
 /// Reports what an associated type cannot hold: `impl Trait`, and lifetimes other than `'static`.
 pub fn check_concrete(ty: &Type, errors: &mut Errors) {
     let tokens = flat(ty.to_token_stream());

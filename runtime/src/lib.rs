@@ -97,7 +97,7 @@ pub use handstamp_macros::idempotent;
 pub use inbox::{Access, Inbox, Store};
 pub use key::{Key, KeyError, KeyFunction, KeySource};
 #[doc(hidden)]
-pub use message::{Argument, Arguments, Needs, Nothing, Provides};
+pub use message::{Argument, Arguments, Needs, Nothing, Provides, Span};
 pub use message::{
     EventId, FromMessage, FromRef, Headers, HeadersIter, Json, Message, MessageBuilder, Payload, Position,
     State, Text,

@@ -5,7 +5,7 @@ use super::call::{call, cancelled};
 use super::park::{self, Parting};
 use super::read::Reading;
 use super::run::Run;
-use super::{DatabaseOf, Disposition, Job, JobFailure, Registered};
+use super::{DatabaseOf, Disposition, Job, JobFailure, NeedsOf, Registered};
 use crate::failure::{Failure, FailureKind, report};
 use crate::flow::{self, Answer, Course, Member, Setback, Step};
 use crate::handler::Handler;
@@ -14,7 +14,7 @@ use crate::inbox::dead_letters::Reason;
 use crate::inbox::transaction::HOUSEKEEPING;
 use crate::inbox::{Connections, Inbox};
 use crate::key::Key;
-use crate::message::{Arguments, Message};
+use crate::message::{Arguments, Message, Span};
 
 /// Runs the messages of a job; `None` if their consumer is not registered.
 pub(super) async fn run<H: Handler<Arguments: Arguments>>(
@@ -26,14 +26,21 @@ pub(super) async fn run<H: Handler<Arguments: Arguments>>(
 ) -> Result<Option<Vec<Disposition>>, JobFailure> {
     let key_definition = &handler.key_definition;
     let run = Run { connections, consumer: H::CONSUMER, key_definition, job };
-    let readings: Vec<_> = messages.iter().map(|message| Reading::of(handler, message, job)).collect();
-    let course = Course::new(members(&run, &readings));
+    let readings: Vec<_> = messages.iter().map(|message| Reading::<H>::of(message, job)).collect();
+    let members = members(&run, &readings);
+    let course = match H::Arguments::SPAN {
+        Span::Many => Course::together(members),
+        Span::One | Span::Any => Course::new(members),
+    };
     let cancel = pin!(cancel);
-    let follower = Follower { run: &run, readings, cancel, failure: None, at: 0 };
+    let follower = Follower { run: &run, needs: &handler.needs, readings, cancel, failure: None, at: 0 };
     follower.follow(course).await
 }
 
-fn members<H: Handler>(run: &Run<'_, DatabaseOf<H>>, readings: &[Reading<'_, H>]) -> Vec<Member> {
+fn members<H: Handler<Arguments: Arguments>>(
+    run: &Run<'_, DatabaseOf<H>>,
+    readings: &[Reading<'_, H>],
+) -> Vec<Member> {
     let mut first: HashMap<&Key, usize> = HashMap::new();
     let members = readings.iter().enumerate().map(|(index, reading)| Member {
         intent: reading.intent,
@@ -46,6 +53,7 @@ fn members<H: Handler>(run: &Run<'_, DatabaseOf<H>>, readings: &[Reading<'_, H>]
 /// Does the steps of a course and tells how they went. It decides nothing.
 struct Follower<'a, H: Handler<Arguments: Arguments>, C> {
     run: &'a Run<'a, DatabaseOf<H>>,
+    needs: &'a NeedsOf<H>,
     readings: Vec<Reading<'a, H>>,
     cancel: Pin<&'a mut C>,
     /// What the last step that failed said.
@@ -95,6 +103,7 @@ impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'
             let answer = match course.step() {
                 Step::GiveBack => self.give_back(course, consumer, &mut inbox).await,
                 Step::Call(member) => self.call(member, &mut inbox).await,
+                Step::CallTogether => self.call_together(course, &mut inbox).await,
                 Step::Park(member) => self.park(member, consumer, &mut inbox).await,
                 Step::Guard { fresh } => self.answer(inbox.guard(&self.run.guard(consumer, fresh)).await),
                 Step::Commit => return course.answer(self.answer(inbox.commit().await)),
@@ -153,13 +162,32 @@ impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'
 
     async fn call(&mut self, member: usize, inbox: &mut Inbox<DatabaseOf<H>>) -> Answer {
         self.at = member;
-        let reading = self.readings.get_mut(member);
-        let Some((key, arguments)) =
-            reading.and_then(|reading| Some((reading.key.clone(), reading.arguments.take()?)))
-        else {
+        let needs = self.needs;
+        let arguments = self.readings.get_mut(member).and_then(|reading| {
+            let arguments = H::Arguments::of_one(reading.each.take()?, needs)?;
+            Some((reading.key.clone()?, arguments))
+        });
+        let Some((key, arguments)) = arguments else { return self.failed(unexplained()) };
+        inbox.turn_to(key);
+        let called = call::<H>(arguments, inbox, self.cancel.as_mut()).await;
+        self.answer(called)
+    }
+
+    async fn call_together(&mut self, course: &Course, inbox: &mut Inbox<DatabaseOf<H>>) -> Answer {
+        let (mut first, mut each) = (None, Vec::new());
+        for (member, reading) in
+            (0..).zip(&mut self.readings).filter(|(member, _)| course.is_handled(*member))
+        {
+            if first.is_none() {
+                first = reading.key.clone().map(|key| (member, key));
+            }
+            each.extend(reading.each.take());
+        }
+        let Some(((at, key), arguments)) = first.zip(H::Arguments::of_many(each, self.needs)) else {
             return self.failed(unexplained());
         };
-        inbox.turn_to(key);
+        self.at = at;
+        inbox.turn_to_all(key);
         let called = call::<H>(arguments, inbox, self.cancel.as_mut()).await;
         self.answer(called)
     }

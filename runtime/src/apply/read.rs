@@ -1,6 +1,6 @@
 use super::call::caught;
 use super::park::Parting;
-use super::{Job, Registered, Task};
+use super::{Job, Task};
 use crate::flow::Intent;
 use crate::handler::{Handler, OnTombstone};
 use crate::inbox::dead_letters::Reason;
@@ -8,23 +8,23 @@ use crate::key::Key;
 use crate::message::{Arguments, Message};
 
 /// What a handler is given of one message, or why it is not.
-pub(super) struct Reading<'a, H: Handler> {
+pub(super) struct Reading<'a, H: Handler<Arguments: Arguments>> {
     pub(super) message: &'a Message,
     pub(super) intent: Intent,
     pub(super) key: Option<Key>,
     /// The key as it is stored.
     pub(super) stored: Option<Vec<u8>>,
-    /// What the handler takes, until it is called.
-    pub(super) arguments: Option<H::Arguments>,
+    /// What the handler takes of it, until it is called.
+    pub(super) each: Option<<H::Arguments as Arguments>::Each>,
     /// Why the message is given up, should it be.
     pub(super) parting: Option<Parting>,
 }
 
 impl<'a, H: Handler<Arguments: Arguments>> Reading<'a, H> {
     /// Reads everything that is needed before a transaction is opened.
-    pub(super) fn of(handler: &Registered<H>, message: &'a Message, job: &Job) -> Self {
+    pub(super) fn of(message: &'a Message, job: &Job) -> Self {
         let nothing =
-            Self { message, intent: Intent::Skip, key: None, stored: None, arguments: None, parting: None };
+            Self { message, intent: Intent::Skip, key: None, stored: None, each: None, parting: None };
         if message.payload().is_none() && (H::Arguments::NEEDS_PAYLOAD || H::KEY.needs_payload()) {
             // Before the key is read: one inside the payload cannot be read from a tombstone.
             return match H::OPTIONS.on_tombstone {
@@ -44,8 +44,8 @@ impl<'a, H: Handler<Arguments: Arguments>> Reading<'a, H> {
         if let Task::Park { reason, error, attempts } = &job.task {
             return keyed.given_up(Parting { reason: *reason, error: error.clone(), attempts: *attempts });
         }
-        match caught(|| H::Arguments::take(message, &key, &handler.needs)) {
-            Ok(arguments) => Self { intent: Intent::Apply, arguments: Some(arguments), ..keyed },
+        match caught(|| H::Arguments::read(message, &key)) {
+            Ok(each) => Self { intent: Intent::Apply, each: Some(each), ..keyed },
             Err(error) => keyed.unreadable(job, Reason::Decode, error),
         }
     }

@@ -4,7 +4,7 @@ use super::{DatabaseOf, Disposition, Job, JobFailure, NeedsOf, run, unregistered
 use crate::handler::{Handler, Options};
 use crate::inbox::consumers::Registration;
 use crate::inbox::{Connections, Store};
-use crate::message::{Arguments, Message, Provides};
+use crate::message::{Arguments, Message, Provides, Span};
 
 /// A handler with what it takes from the state.
 pub struct Registered<H: Handler<Arguments: Arguments>> {
@@ -27,6 +27,9 @@ pub trait Consumer<DB: Store>: Send + Sync {
 
     /// Its options.
     fn options(&self) -> Options;
+
+    /// Whether its handler takes all messages of a transaction at once.
+    fn takes_many(&self) -> bool;
 
     /// What it registers as.
     fn registration<'a>(&'a self, group: Option<&'a str>, topics: &'a [&'a str]) -> Registration<'a>;
@@ -53,6 +56,10 @@ impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H>
 
     fn options(&self) -> Options {
         H::OPTIONS
+    }
+
+    fn takes_many(&self) -> bool {
+        H::Arguments::SPAN == Span::Many
     }
 
     fn registration<'a>(&'a self, group: Option<&'a str>, topics: &'a [&'a str]) -> Registration<'a> {

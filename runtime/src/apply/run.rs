@@ -5,7 +5,7 @@ use crate::handler::Handler;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::{TrackedPartition, Tracking};
 use crate::inbox::{Claimant, Claimed, Connections, Guard, Store};
-use crate::message::Message;
+use crate::message::{Arguments, Message};
 
 /// What a run is about, whatever its messages are.
 pub(super) struct Run<'a, DB: Store> {
@@ -36,7 +36,10 @@ impl<'a, DB: Store> Run<'a, DB> {
         self.job.tracking.as_ref()
     }
 
-    pub(super) fn claimed<'r, H: Handler>(&self, reading: &'r Reading<'_, H>) -> Claimed<'r> {
+    pub(super) fn claimed<'r, H: Handler<Arguments: Arguments>>(
+        &self,
+        reading: &'r Reading<'_, H>,
+    ) -> Claimed<'r> {
         let offset = self.position(reading.message).map(|(_, offset)| offset);
         Claimed { key: reading.stored.as_deref(), offset }
     }

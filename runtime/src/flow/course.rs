@@ -11,6 +11,8 @@ use crate::laboratory::mutant;
 pub struct Course {
     step: Step,
     members: Vec<Member>,
+    /// Whether the handler takes all of them at once.
+    together: bool,
     /// One for each member, once they are claimed.
     verdicts: Vec<Verdict>,
     /// For each member, whether it is the first with a new key that nothing is applied under.
@@ -18,16 +20,26 @@ pub struct Course {
 }
 
 impl Course {
-    /// The course of these messages, in the order of their offsets.
+    /// The course of these messages, in the order of their offsets, whose handler takes them one at a time.
     #[must_use]
     pub fn new(members: Vec<Member>) -> Self {
+        Self::of(members, false)
+    }
+
+    /// The course of these messages, in the order of their offsets, whose handler takes all of them at once.
+    #[must_use]
+    pub fn together(members: Vec<Member>) -> Self {
+        Self::of(members, true)
+    }
+
+    fn of(members: Vec<Member>, together: bool) -> Self {
         let any = |intent| members.iter().any(|member| member.intent == intent);
         let step = match (any(Intent::Apply), any(Intent::Park)) {
             (true, _) => Step::Begin(Task::Apply),
             (false, true) => Step::Begin(Task::Park),
             (false, false) => Step::End(Ok(())),
         };
-        Self { step, members, verdicts: Vec::new(), given_back: Vec::new() }
+        Self { step, members, together, verdicts: Vec::new(), given_back: Vec::new() }
     }
 
     /// What is to be done now.
@@ -72,7 +84,8 @@ impl Course {
     fn done(&mut self) -> Step {
         match self.step {
             Step::Begin(_) => Step::Claim,
-            Step::GiveBack => self.next(0),
+            Step::GiveBack => self.first(),
+            Step::CallTogether => self.next(0),
             Step::Call(member) | Step::Park(member) => self.next(member + 1),
             Step::Guard { .. } => Step::Commit,
             Step::Commit => Step::End(Ok(())),
@@ -106,7 +119,13 @@ impl Course {
         let first = |index: usize| self.members[index].key == Some(index);
         let unused = |index: usize| first(index) && found[index].stamped && !taken[index];
         self.given_back = (0..self.members.len()).map(unused).collect();
-        if self.given_back.contains(&true) { Step::GiveBack } else { self.next(0) }
+        if self.given_back.contains(&true) { Step::GiveBack } else { self.first() }
+    }
+
+    /// The step for what was claimed.
+    fn first(&self) -> Step {
+        let any_handled = (0..self.members.len()).any(|member| self.is_handled(member));
+        if self.together && any_handled { Step::CallTogether } else { self.next(0) }
     }
 
     /// The step for the first message from this one on for which there is something to do.
@@ -117,7 +136,11 @@ impl Course {
                 return Step::Call(known);
             }
         });
-        match left().find(|&member| self.is_dealt_with(member)) {
+        let is_due = |member: &usize| match self.members[*member].intent {
+            Intent::Apply => !self.together && self.is_handled(*member),
+            Intent::Park | Intent::Skip => self.is_dealt_with(*member),
+        };
+        match left().find(is_due) {
             Some(member) if self.members[member].intent == Intent::Park => Step::Park(member),
             Some(member) => Step::Call(member),
             None => self.guard(),
@@ -170,14 +193,17 @@ impl Course {
         match self.step {
             // At COMMIT above all: a message that may be applied is not given up.
             Step::Begin(_) | Step::Commit => Step::End(Err(setback)),
-            Step::Call(_) | Step::Guard { .. }
+            Step::Call(_) | Step::CallTogether | Step::Guard { .. }
                 if setback == Setback::TransactionEnded && self.calls_the_handler() =>
             {
                 Step::List
             }
-            Step::Claim | Step::GiveBack | Step::Call(_) | Step::Park(_) | Step::Guard { .. } => {
-                Step::RollBack(setback)
-            }
+            Step::Claim
+            | Step::GiveBack
+            | Step::Call(_)
+            | Step::CallTogether
+            | Step::Park(_)
+            | Step::Guard { .. } => Step::RollBack(setback),
             Step::RollBack(_) => self.rolled_back(setback),
             Step::List => Step::End(Err(Setback::TransactionEnded)),
             Step::End(end) => Step::End(end),

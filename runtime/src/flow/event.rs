@@ -87,6 +87,8 @@ pub struct LaneStart {
     pub attempts: u32,
     /// How many records one job may take. At least 1.
     pub batch: usize,
+    /// Whether the handler takes all records of a job at once.
+    pub together: bool,
 }
 
 /// How a job ended.

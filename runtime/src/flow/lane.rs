@@ -14,8 +14,10 @@ pub(super) struct Lane {
     state: State,
     first: FirstRecord,
     pace: Pace,
-    /// The last record of a job that failed: up to it each is run alone, so that only the one at fault pays.
-    alone_until: Option<Offset>,
+    /// Whether the handler takes all records of a job at once.
+    together: bool,
+    /// The last record of a job that failed: one of those up to it is at fault, and alone pays.
+    suspect_until: Option<Offset>,
     /// Whether the row was seen to be as expected since the last round of confirmation.
     confirmed: bool,
 }
@@ -60,7 +62,8 @@ impl Lane {
             state: State::Idle,
             first: FirstRecord::default(),
             pace: Pace::new(lane.batch),
-            alone_until: None,
+            together: lane.together,
+            suspect_until: None,
             confirmed: true,
         }
     }
@@ -126,8 +129,12 @@ impl Lane {
         let first = self.watermark.first().filter(|_| self.state == State::Ready)?;
         self.state = State::Running(job);
         let FirstRecord { failures, park, .. } = self.first;
-        let alone = failures > 0 || park || self.alone_until >= Some(first);
-        let most = if alone { 1 } else { self.pace.limit() };
+        let most = match self.suspects() {
+            _ if failures > 0 || park => 1,
+            0 => self.pace.limit(),
+            suspects if self.together => (suspects / 2).max(1),
+            _ => 1,
+        };
         let behind = self.watermark.unfinished().skip(1).take_while(|&offset| fits(offset));
         let offsets: Vec<_> = std::iter::once(first).chain(behind).take(most).collect();
         let run = Run {
@@ -139,12 +146,19 @@ impl Lane {
         };
         mutant!(FloorUnchecked => { return Some(Run { acknowledged: NextOffset(0), ..run }); });
         mutant!(BatchPassesPoison => {
-            if let Some(last) = self.alone_until.filter(|last| *last >= first) {
+            if let Some(last) = self.suspect_until.filter(|last| *last >= first) {
                 let together: Vec<_> = self.watermark.unfinished().take_while(|at| *at <= last).collect();
                 return Some(Run { watermark: self.watermark.next_without(&together), ..run });
             }
         });
         Some(run)
+    }
+
+    /// How many records are left of which one made a job fail. A handler that takes one at a time is given each
+    /// alone; one that takes all at once, half of them, until the one is found.
+    fn suspects(&self) -> usize {
+        let Some(last) = self.suspect_until else { return 0 };
+        self.watermark.unfinished().take_while(|offset| *offset <= last).count()
     }
 
     pub(super) fn finished(&mut self, offsets: &[Offset], took: Millis) {
@@ -167,7 +181,7 @@ impl Lane {
         if let (Outcome::Failed | Outcome::Rejected, [_, .., last]) = (outcome, offsets) {
             // Which of them it was is only known of one that runs alone; nothing counts as an attempt yet.
             self.pace.failed(offsets.len());
-            self.alone_until = Some(*last);
+            self.suspect_until = Some(*last);
             return Millis(0);
         }
         if outcome == Outcome::Environment {

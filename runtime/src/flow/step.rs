@@ -13,6 +13,9 @@ pub enum Step {
     GiveBack,
     /// Call the handler, which may be called off.
     Call(usize),
+    /// Call the handler, which may be called off, once for all that is new to it
+    /// ([`super::Course::is_handled`]).
+    CallTogether,
     /// Write a dead letter.
     Park(usize),
     /// Write the progress, if everything holds.

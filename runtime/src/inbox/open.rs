@@ -23,14 +23,17 @@ const BLAME_LIMIT: Duration = Duration::from_secs(5);
 pub struct Inbox<DB: Store> {
     transaction: Transaction<DB>,
     consumer: &'static str,
+    /// Of the one message that the handler is called for.
     key: Option<Key>,
+    /// Of one of the messages that the handler is called for.
+    witness: Option<Key>,
     attempt: u32,
     /// Who has claimed.
     claimed: Option<ConsumerId>,
 }
 
 impl<DB: Store> Inbox<DB> {
-    /// The message's key.
+    /// The message's key; `None` in a handler that takes many messages at a time.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         self.key.as_ref()
@@ -42,7 +45,8 @@ impl<DB: Store> Inbox<DB> {
         self.attempt
     }
 
-    /// `consumer:key`, the same on every redelivery: hand it to services outside the database.
+    /// `consumer:key`, the same on every redelivery: hand it to services outside the database. `None` as
+    /// [`key`](Self::key) is.
     #[must_use]
     pub fn idempotency_key(&self) -> Option<String> {
         self.key.as_ref().map(|key| format!("{}:{key}", self.consumer))
@@ -56,7 +60,7 @@ impl<DB: Store> Inbox<DB> {
         limit: Duration,
     ) -> Result<Self, Failure> {
         let transaction = Transaction::begin_on(connection, home, limit).await?;
-        Ok(Self { transaction, consumer, key: None, attempt, claimed: None })
+        Ok(Self { transaction, consumer, key: None, witness: None, attempt, claimed: None })
     }
 
     /// Claims the keys, waiting for other transactions that have claimed any of them.
@@ -84,8 +88,13 @@ impl<DB: Store> Inbox<DB> {
     }
 
     /// The message that the handler is called for next.
-    pub(crate) fn turn_to(&mut self, key: Option<Key>) {
-        self.key = key;
+    pub(crate) fn turn_to(&mut self, key: Key) {
+        (self.key, self.witness) = (Some(key), None);
+    }
+
+    /// The handler is called for many messages, of which this key is one.
+    pub(crate) fn turn_to_all(&mut self, key: Key) {
+        (self.key, self.witness) = (None, Some(key));
     }
 
     /// What a handler comes to that failed or was stopped. One that ended the transaction before is told apart:
@@ -94,7 +103,8 @@ impl<DB: Store> Inbox<DB> {
     ///
     /// Asked whatever the failure was: its class says what went wrong, not on which connection.
     pub(crate) async fn blame(&mut self, failure: Failure) -> Failure {
-        let (Some(consumer), Some(key)) = (self.claimed, self.key.as_ref().map(Key::stored)) else {
+        let key = self.key.as_ref().or(self.witness.as_ref());
+        let (Some(consumer), Some(key)) = (self.claimed, key.map(Key::stored)) else {
             return failure;
         };
         let (connection, mark) = self.transaction.parts();

@@ -1,5 +1,6 @@
 //! A message, copied out of whatever delivered it, and where it stood.
 
+mod argument;
 mod builder;
 mod decode;
 mod excerpt;
@@ -15,10 +16,9 @@ use bytes::Bytes;
 pub(crate) use decode::DecodeError;
 pub(crate) use excerpt::Excerpt;
 
+pub use argument::{Argument, Arguments, FromRef, Needs, Nothing, Provides, Span};
 pub use builder::MessageBuilder;
-pub use extract::{
-    Argument, Arguments, EventId, FromMessage, FromRef, Json, Needs, Nothing, Payload, Provides, State, Text,
-};
+pub use extract::{EventId, FromMessage, Json, Payload, State, Text};
 pub use headers::{Headers, HeadersIter};
 pub use position::Position;
 

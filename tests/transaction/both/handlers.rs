@@ -112,6 +112,24 @@ handler!(Obeys, Options::new(), |(EventId(id), ()): Id, conn| {
     }
 });
 
+// As `Obeys`, with one effect for all of its messages.
+handler!(TakesMany, Options::new(), |(ids, ()): (Vec<EventId>, ()), conn| {
+    let ids: Vec<_> = ids.into_iter().map(|EventId(id)| id).collect();
+    record(&ids.join("+"), conn).await?;
+    match ids.iter().find_map(|id| id.strip_suffix("-1")) {
+        Some("fail") => Err("no".into()),
+        Some("reject") => Err(reject("never").into()),
+        Some("commit") => Ok(run("COMMIT", conn).await?),
+        _ => Ok(()),
+    }
+});
+
+handler!(DecodesMany, Options::new(), |(deposits, (ids, ())): (Vec<Json<Deposit>>, (Vec<EventId>, ())),
+                                       conn| {
+    let ids: Vec<_> = deposits.into_iter().zip(ids).map(|(_, EventId(id))| id).collect();
+    Ok(record(&ids.join("+"), conn).await?)
+});
+
 handler!(Panics, Options::new(), |(EventId(id), ()): Id, conn| {
     record(&id, conn).await?;
     panic!("at the disco")

@@ -6,6 +6,8 @@ use crate::database::Database;
 
 #[path = "../both/batches.rs"]
 mod batches;
+#[path = "../both/bulk.rs"]
+mod bulk;
 #[path = "../both/delivery.rs"]
 mod delivery;
 mod faults;

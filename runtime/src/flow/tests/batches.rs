@@ -106,6 +106,55 @@ fn records_behind_a_batch_that_failed_are_taken_together_again() {
     assert_eq!(shell.start().offsets(), (4..10).collect::<Vec<_>>());
 }
 
+/// Gives a handler that takes all at once a batch in which some are poison; how often it failed, and which were
+/// parked.
+fn halve(records: i64, poison: &[i64]) -> (u32, Vec<i64>) {
+    let mut shell = Shell { batch: 100, together: true, ..Shell::new(Config::default()) };
+    shell.assign(TP, EPOCH, Some(0), 0);
+    shell.kafka_answers(true);
+    shell.record(0);
+    for offset in 1..=records {
+        shell.record(offset);
+    }
+    let (mut failed, mut parked, mut next) = (0, Vec::new(), 0);
+    while next <= records {
+        let job = shell.start();
+        let offsets = job.offsets();
+        assert_eq!(offsets[0], next, "in order");
+        if job.task == Task::Apply && offsets.iter().any(|offset| poison.contains(offset)) {
+            failed += u32::from(offsets.len() > 1);
+            shell.finish(job.id, Outcome::Failed);
+            if offsets.len() == 1 {
+                shell.sleep();
+            }
+            continue;
+        }
+        if job.task == Task::Park {
+            parked.extend(&offsets);
+        }
+        next += i64::try_from(offsets.len()).expect("few");
+        shell.finish(job.id, Outcome::Done);
+    }
+    (failed, parked)
+}
+
+#[test]
+fn a_handler_that_takes_all_at_once_is_given_halves_until_the_poison_is_found() {
+    for poison in 1..=64 {
+        let (failed, parked) = halve(64, &[poison]);
+        assert_eq!(parked, [poison]);
+        // 64 records at first, then half of what is left.
+        assert!(failed <= 8, "{failed} batches failed for {poison}");
+    }
+}
+
+#[test]
+fn several_poisons_in_a_batch_are_found_one_after_the_other() {
+    let (failed, parked) = halve(64, &[3, 4, 40, 64]);
+    assert_eq!(parked, [3, 4, 40, 64]);
+    assert!(failed <= 4 * 8, "{failed} batches failed");
+}
+
 #[test]
 fn what_is_the_databases_fault_is_tried_again_in_smaller_batches_and_never_parked() {
     let (mut shell, batch) = under_way(9);
@@ -243,6 +292,27 @@ fn an_ended_transaction_is_listed_with_those_it_was_for() {
     }
     assert_eq!(course.step(), Step::List);
     assert_eq!([course.is_handled(0), course.is_handled(1)], [true, false]);
+}
+
+#[test]
+fn a_handler_that_takes_all_at_once_is_called_once_before_dead_letters_are_written() {
+    let members = [Intent::Apply, Intent::Park, Intent::Apply, Intent::Apply].into_iter().enumerate();
+    let members: Vec<_> =
+        (0..).zip(members).map(|(offset, (key, intent))| member(offset, intent, key)).collect();
+    let mut course = Course::together(members);
+    let mut taken = Vec::new();
+    while !matches!(course.step(), Step::End(_)) {
+        taken.push(course.step());
+        let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+        course.answer(match course.step() {
+            Step::Claim => Answer::Claimed { found: vec![NEW, NEW, KNOWN, NEW], row },
+            _ => Answer::Done,
+        });
+    }
+    let guard = Step::Guard { fresh: Some(Offset(0)) };
+    let (begin, claim) = (Step::Begin(Task::Apply), Step::Claim);
+    assert_eq!(taken, [begin, claim, Step::GiveBack, Step::CallTogether, Step::Park(1), guard, Step::Commit]);
+    assert_eq!((0..4).filter(|member| course.is_handled(*member)).collect::<Vec<_>>(), [0, 3]);
 }
 
 proptest! {

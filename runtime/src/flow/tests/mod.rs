@@ -17,6 +17,8 @@ struct Shell {
     actions: Vec<Action<i64>>,
     /// How many records a job of the partitions that are assigned next may take.
     batch: usize,
+    /// Whether their handler takes all records of a job at once.
+    together: bool,
 }
 
 impl Job<i64> {
@@ -35,7 +37,7 @@ fn tp(partition: i32) -> Tp {
 
 impl Shell {
     fn new(config: Config) -> Self {
-        Self { core: Core::new(config), now: Millis(0), actions: Vec::new(), batch: 1 }
+        Self { core: Core::new(config), now: Millis(0), actions: Vec::new(), batch: 1, together: false }
     }
 
     /// One partition with one handler, read from offset 0, already asserted to Kafka.
@@ -51,7 +53,8 @@ impl Shell {
     }
 
     fn assign(&mut self, tp: Tp, epoch: Epoch, start: Option<i64>, row: i64) {
-        let lanes = vec![LaneStart { acknowledged: NextOffset(row), attempts: 2, batch: self.batch }];
+        let (acknowledged, together) = (NextOffset(row), self.together);
+        let lanes = vec![LaneStart { acknowledged, attempts: 2, batch: self.batch, together }];
         self.feed(Event::Assigned { tp, epoch, start: start.map(NextOffset), lanes });
     }
 

@@ -144,8 +144,9 @@ impl World {
             StartOffset::Beginning | StartOffset::End => None,
         };
         let rows: Vec<_> = lanes.iter().map(|&lane| (lane, self.database.ensure_row(lane, topic))).collect();
-        let Knobs { attempts, batch, .. } = self.knobs;
-        let lanes = rows.iter().map(|(_, row)| LaneStart { acknowledged: row.next, attempts, batch });
+        let Knobs { attempts, batch, together, .. } = self.knobs;
+        let lanes =
+            rows.iter().map(|(_, row)| LaneStart { acknowledged: row.next, attempts, batch, together });
         let lanes = lanes.collect();
         let process = &mut self.processes[index];
         process.rows.extend(rows.iter().map(|&(lane, row)| ((lane, epoch), row.tracked)));

@@ -42,7 +42,13 @@ impl World {
                 }
                 Some(Answer::Done)
             }
-            Step::Call(member) => return self.call(index, id, open, member),
+            Step::Call(member) => return self.call(index, id, open, &[member]),
+            Step::CallTogether => {
+                let run = &self.processes[index].jobs[&id];
+                let all: Vec<_> =
+                    (0..run.job.records.len()).filter(|&member| run.course.is_handled(member)).collect();
+                return self.call(index, id, open, &all);
+            }
             Step::Park(member) => {
                 let letter = self.effect(index, id, member).place();
                 if self.database.park(open, letter) { Some(Answer::Done) } else { self.wait() }
@@ -134,11 +140,11 @@ impl World {
         index: usize,
         id: JobId,
         open: TransactionId,
-        member: usize,
+        members: &[usize],
     ) -> Result<Option<Answer>, Broken> {
         let run = &self.processes[index].jobs[&id];
         let (cancelled, left) = (run.cancelled, run.work_left);
-        let record: Record = run.job.records[member].handle;
+        let records: Vec<Record> = members.iter().map(|&member| run.job.records[member].handle).collect();
         if cancelled && !self.random.chance(self.knobs.trouble.deaf_to_cancel) {
             return Ok(Some(Answer::Failed(Setback::Cancelled)));
         }
@@ -148,8 +154,14 @@ impl World {
             return Ok(None);
         }
         self.change(index, id, |run| run.work_left = None);
-        let effect = self.effect(index, id, member);
-        self.handle(open, effect, record).map(Some)
+        for (&member, record) in members.iter().zip(records) {
+            let effect = self.effect(index, id, member);
+            let answer = self.handle(open, effect, record)?;
+            if answer != Answer::Done {
+                return Ok(Some(answer));
+            }
+        }
+        Ok(Some(Answer::Done))
     }
 
     fn refusal(&mut self, refused: Guard) -> Setback {
@@ -205,7 +217,7 @@ impl World {
                 Answer::Failed(Setback::Unknown)
             }
             // The handler blames itself; the rollback then finds out.
-            Step::Call(_) if self.random.chance(300) => Answer::Failed(Setback::Handler),
+            Step::Call(_) | Step::CallTogether if self.random.chance(300) => Answer::Failed(Setback::Handler),
             Step::RollBack(Setback::Handler) => Answer::Failed(Setback::Environment),
             Step::RollBack(setback) => Answer::Failed(setback),
             Step::List => self.list(index, id),
@@ -259,7 +271,7 @@ impl World {
 
     fn breaks(&mut self, step: Step) -> bool {
         let statement =
-            matches!(step, Step::Claim | Step::GiveBack | Step::Call(_) | Step::Park(_) | Step::Guard { .. });
+            !matches!(step, Step::Begin(_) | Step::Commit | Step::RollBack(_) | Step::List | Step::End(_));
         statement && self.trouble(self.knobs.trouble.environment)
     }
 

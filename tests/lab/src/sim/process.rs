@@ -70,7 +70,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn new(job: Job<Record>) -> Self {
+    fn new(job: Job<Record>, together: bool) -> Self {
         let members = job.records.iter().map(|record| {
             let JobRecord { offset, handle } = *record;
             let twin = |other: &JobRecord<Record>| other.handle.id == handle.id;
@@ -80,7 +80,8 @@ impl Run {
                 key: job.records.iter().position(twin).filter(|_| is_keyed(handle.kind)),
             }
         });
-        let course = Course::new(members.collect());
+        let members = members.collect();
+        let course = if together { Course::together(members) } else { Course::new(members) };
         Self { job, course, transaction: None, work_left: None, cancelled: false }
     }
 }
@@ -156,12 +157,12 @@ impl Process {
     }
 
     /// Does at once what needs nobody else; the partitions that were given back.
-    pub(super) fn perform(&mut self, actions: Vec<Action<Record>>) -> Vec<Tp> {
+    pub(super) fn perform(&mut self, actions: Vec<Action<Record>>, together: bool) -> Vec<Tp> {
         let mut released = Vec::new();
         for action in actions {
             match action {
                 Action::Start(job) => {
-                    self.jobs.insert(job.id, Run::new(job));
+                    self.jobs.insert(job.id, Run::new(job, together));
                 }
                 Action::Cancel { job } => {
                     if let Some(run) = self.jobs.get_mut(&job) {
