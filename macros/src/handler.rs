@@ -139,10 +139,10 @@ fn check_access(argument: &PatType, ty: &Type, taken: bool, errors: &mut Errors)
 
 /// All of one message, or all of many.
 fn check_messages(read: &[&Type], errors: &mut Errors) {
-    if !read.iter().any(|ty| messages(ty) == Messages::Many) {
+    if !read.iter().any(|ty| messages(ty) == Some(Messages::Many)) {
         return;
     }
-    for ty in read.iter().filter(|ty| messages(ty) == Messages::One) {
+    for ty in read.iter().filter(|ty| messages(ty) == Some(Messages::One)) {
         let message = "a handler takes one message or many, and a `Vec` stands beside this: put `Vec<…>` around it \
                        as well, or leave `Vec` out everywhere";
         errors.report(ty, message);

@@ -77,7 +77,7 @@ use proc_macro::TokenStream;
 /// - It takes exactly one connection as `&mut`: `&mut PgConnection`, `&mut SqliteConnection`, or
 ///   `&mut Inbox<DB>`, which also knows the message's key and attempt. All that is written through it commits
 ///   together with the message's id, or not at all.
-/// - What else it takes is read from the message, by value and in any order: `Json<T>`, `Option<Json<T>>`
+/// - What else it takes is read from the message (or from many, see below), by value and in any order: `Json<T>`, `Option<Json<T>>`
 ///   (`None` for a tombstone), `Payload`, `Text`, `Headers`, `EventId`, `Position`, `Message`, `State<T>`, or
 ///   a type of your own that implements `FromMessage`. An argument may stand under `#[cfg(…)]`.
 /// - It returns `Result<(), E>`, where `E` converts into `Box<dyn Error + Send + Sync>`. An error rolls everything
@@ -104,6 +104,34 @@ use proc_macro::TokenStream;
 /// the one at fault is tried again or parked. So a call may be undone for a neighbour's sake: what a handler does
 /// outside the database needs an idempotency key in any case. `now()` is the same for all messages of a batch, and
 /// rows that one has written are locked until the last is done. `batch = 1` turns it off.
+///
+/// # Many messages at a time
+///
+/// A handler that takes `Vec`s is called once for all that a transaction holds, so that it can write them with one
+/// statement. Each `Vec` has an element for each message, in the same order; `State<T>` is there once.
+///
+/// ```ignore
+/// #[idempotent(consumer = "wallet-credits", key = header("event_id"), batch = 2_000)]
+/// async fn credit(deposits: Vec<Json<Deposit>>, conn: &mut PgConnection) -> sqlx::Result<()> {
+///     let accounts: Vec<i64> = deposits.iter().map(|Json(deposit)| deposit.account_id).collect();
+///     let amounts: Vec<i64> = deposits.iter().map(|Json(deposit)| deposit.amount).collect();
+///     sqlx::query(
+///         "UPDATE accounts SET balance = balance + sums.amount
+///          FROM (SELECT account, sum(amount)::int8 AS amount
+///                FROM unnest($1::int8[], $2::int8[]) AS deposit (account, amount) GROUP BY account) AS sums
+///          WHERE accounts.id = sums.account",
+///     )
+///     .bind(accounts)
+///     .bind(amounts)
+///     .execute(conn)
+///     .await?;
+///     Ok(())
+/// }
+/// ```
+///
+/// It is given every event once: what was applied before, and a second copy in the same transaction, are left out.
+/// What cannot be read is parked beside it. If it fails, it is given half of the messages, and so on, until the one at
+/// fault stands alone; only that one is tried again and parked. `attempts` and `timeout` are per call.
 ///
 /// # Keys
 ///

@@ -38,22 +38,20 @@ pub fn meant(ty: &Type) -> Option<Meant> {
     }
 }
 
-/// How many messages an argument is read from, as far as its type's name says.
+/// How many messages an argument is read from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Messages {
-    Any,
     One,
     Many,
 }
 
-/// As `handstamp::Argument` has it for the types of handstamp.
-pub fn messages(ty: &Type) -> Messages {
-    let Type::Path(path) = peeled(ty) else { return Messages::One };
-    let name = path.path.segments.last().map(|segment| segment.ident.to_string());
-    match name.as_deref() {
-        Some("State") => Messages::Any,
-        Some("Vec") => Messages::Many,
-        _ => Messages::One,
+/// How many messages an argument is read from, where its name says so. What is behind other names, types decide.
+pub fn messages(ty: &Type) -> Option<Messages> {
+    let Type::Path(path) = peeled(ty) else { return None };
+    match path.path.segments.last()?.ident.to_string().as_str() {
+        "Vec" => Some(Messages::Many),
+        "Json" | "Payload" | "Text" | "Headers" | "EventId" | "Position" | "Message" => Some(Messages::One),
+        _ => None,
     }
 }
 
