@@ -1,15 +1,20 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use handstamp_tests::introduce;
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
 use rdkafka::message::Message;
 use sqlx::PgPool;
 use tokio::task::block_in_place;
+use tokio::time::timeout;
 
 use super::deposit::{ATTEMPTS, Deposit, Trouble};
 use super::told::{Ending, Told};
 use super::{Broken, WorkerArguments};
+
+/// How long nothing may come before the client is told once more where the brokers are.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Consumes without an inbox: what the oracle must find wrong. Effects and offset are two commits, in one
 /// order or the other.
@@ -26,7 +31,11 @@ pub async fn consume(arguments: &WorkerArguments, pool: &PgPool, broken: Broken)
     let consumer: StreamConsumer = config.create()?;
     consumer.subscribe(&[&arguments.topic])?;
     loop {
-        let Ok(message) = consumer.recv().await else { continue };
+        let received = timeout(SILENCE, consumer.recv()).await;
+        let Ok(Ok(message)) = received else {
+            introduce(consumer.client(), &arguments.brokers);
+            continue;
+        };
         let (partition, offset) = (message.partition(), message.offset());
         // A commit may fail: the group has gone on.
         let commit = || block_in_place(|| consumer.commit_message(&message, CommitMode::Sync)).is_ok();
