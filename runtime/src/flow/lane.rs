@@ -180,7 +180,10 @@ impl Lane {
         });
         if let (Outcome::Failed | Outcome::Rejected, [_, .., last]) = (outcome, offsets) {
             // Which of them it was is only known of one that runs alone; nothing counts as an attempt yet.
-            self.pace.failed(offsets.len());
+            // Looking for it says nothing new about batches.
+            if self.suspects() == 0 {
+                self.pace.failed(offsets.len());
+            }
             self.suspect_until = Some(*last);
             return Millis(0);
         }
