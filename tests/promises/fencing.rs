@@ -43,6 +43,26 @@ async fn a_worker_that_was_told_of_no_brokers_finds_them_again() {
 }
 
 #[tokio::test]
+async fn a_worker_that_is_told_of_no_brokers_at_its_start_finds_them() {
+    let link = Link::bind().await;
+    let kafka = PrivateKafka::with_properties(&link.property()).await;
+    link.lead_to(kafka.brokers());
+    let scene = Scene::on(&postgres_url(), &link.address(), 1).await;
+    scene.topic.produce(event("evt-0")).await;
+    let (worker, ()) = tokio::join!(
+        async { Running::start(scene.worker().consume::<credit>(scene.topic.name())) },
+        link.name_no_brokers()
+    );
+    eventually(RECOVERY, async || {
+        let effects = scene.effects().await.len();
+        ensure!(effects == 1, "{effects} of 1");
+        Ok(())
+    })
+    .await;
+    worker.stop().await.expect("a good end");
+}
+
+#[tokio::test]
 async fn a_publisher_that_was_told_of_no_brokers_finds_them_again() {
     let link = Link::bind().await;
     let kafka = PrivateKafka::with_properties(&link.property()).await;
