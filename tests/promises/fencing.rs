@@ -23,10 +23,7 @@ const RECOVERY: Duration = Duration::from_secs(40);
 
 #[tokio::test]
 async fn a_worker_that_was_told_of_no_brokers_finds_them_again() {
-    let link = Link::bind().await;
-    let kafka = PrivateKafka::with_properties(&link.property()).await;
-    link.lead_to(kafka.brokers());
-    let scene = Scene::on(&postgres_url(), &link.address(), 1).await;
+    let (_kafka, link, scene) = behind_a_link().await;
     let mut worker = Running::start(scene.worker().consume::<credit>(scene.topic.name()));
     scene.topic.produce(event("evt-0")).await;
     worker.until_done(1).await;
@@ -44,10 +41,7 @@ async fn a_worker_that_was_told_of_no_brokers_finds_them_again() {
 
 #[tokio::test]
 async fn a_worker_that_is_told_of_no_brokers_at_its_start_finds_them() {
-    let link = Link::bind().await;
-    let kafka = PrivateKafka::with_properties(&link.property()).await;
-    link.lead_to(kafka.brokers());
-    let scene = Scene::on(&postgres_url(), &link.address(), 1).await;
+    let (_kafka, link, scene) = behind_a_link().await;
     scene.topic.produce(event("evt-0")).await;
     let (worker, ()) = tokio::join!(
         async { Running::start(scene.worker().consume::<credit>(scene.topic.name())) },
@@ -64,10 +58,7 @@ async fn a_worker_that_is_told_of_no_brokers_at_its_start_finds_them() {
 
 #[tokio::test]
 async fn a_publisher_that_was_told_of_no_brokers_finds_them_again() {
-    let link = Link::bind().await;
-    let kafka = PrivateKafka::with_properties(&link.property()).await;
-    link.lead_to(kafka.brokers());
-    let scene = Scene::on(&postgres_url(), &link.address(), 1).await;
+    let (_kafka, link, scene) = behind_a_link().await;
     let often = scene.kafka().property("topic.metadata.refresh.interval.ms", "500");
     let publisher = Publisher::new(&often).expect("a producer can be made");
     let record = Record::to(scene.topic.name()).payload("{}");
@@ -76,6 +67,14 @@ async fn a_publisher_that_was_told_of_no_brokers_finds_them_again() {
     let again = tokio::time::timeout(RECOVERY, publisher.publish(record)).await;
     again.expect("it does not wait for ever").expect("a broker");
     assert_eq!(scene.topic.read_all().await.len(), 2);
+}
+
+async fn behind_a_link() -> (PrivateKafka, Link, Scene) {
+    let link = Link::bind().await;
+    let kafka = PrivateKafka::with_properties(&link.property()).await;
+    link.lead_to(kafka.brokers());
+    let scene = Scene::on(&postgres_url(), &link.address(), 1).await;
+    (kafka, link, scene)
 }
 
 /// What clients take for the broker. Kafka itself names it as its address.

@@ -99,7 +99,7 @@ impl Log {
     ) {
         debug!(
             group = &*self.group, consumer, %position, messages,
-            "nothing of this batch is kept, its messages are run one by one: {failure}"
+            "nothing of this batch is kept, the message at fault is looked for in smaller ones: {failure}"
         );
     }
 

@@ -150,6 +150,9 @@ impl Kafka {
             ("queued.min.messages", "10000"),
             // The default of one second stalls a queue that was full for a moment.
             ("fetch.queue.backoff.ms", "50"),
+            // A client that waits for metadata to join its group is not told that the broker it had asked was
+            // replaced (librdkafka 2.12.1): it waits for this refresh, by default five minutes.
+            ("topic.metadata.refresh.interval.ms", "10000"),
         ] {
             if self.get(property).is_none() {
                 config.set(property, value);

@@ -21,11 +21,12 @@ pub const ROW: Row = Row {
 
 const SESSION: u64 = 1_500;
 
-/// Two members that the group knows again and one that it does not.
+/// Two members that the group knows again and one that it does not. The latter is replaced while the broker is frozen:
+/// who joins then may hear of no brokers, and has to hear of them later.
 async fn run(trial: Arc<Trial>) -> Result<()> {
     let stage = trial.stage(Setup::default()).await?;
     let posts = [Post::fixed("0"), Post::fixed("1"), Post::dynamic("2")];
-    let members = posts.iter().map(|post| stage.enlist(post)).collect();
+    let mut members: Vec<_> = posts.iter().map(|post| stage.enlist(post)).collect();
     let mut random = trial.random(0);
     let kafka = &trial.arena.kafka;
     loop {
@@ -47,8 +48,11 @@ async fn run(trial: Arc<Trial>) -> Result<()> {
         } else {
             kafka.pause().await;
             let silent = !answers(kafka.brokers()).await;
+            members.pop().expect("the last one is known to nobody").kill().await?;
+            members.push(stage.enlist(&posts[2]));
             sleep(Duration::from_millis(random.between(SESSION, SESSION * 3))).await;
             kafka.resume().await;
+            members[2].until_done(1).await?;
             silent
         };
         if silent && stage.journal.until_applied(1).await {
