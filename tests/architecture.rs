@@ -101,11 +101,11 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-fn names(folder: &str) -> BTreeSet<String> {
+/// What a folder holds, modules by their name whether they are a file or a folder.
+fn names(folder: &str) -> BTreeSet<PathBuf> {
     let entries = fs::read_dir(root().join(folder)).into_iter().flatten();
-    entries
-        .map(|entry| entry.expect("a folder can be read").file_name().to_string_lossy().into_owned())
-        .collect()
+    let paths = entries.map(|entry| entry.expect("a folder can be read").path());
+    paths.filter_map(|path| path.file_stem().map(PathBuf::from)).collect()
 }
 
 fn root() -> &'static Path {

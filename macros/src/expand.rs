@@ -8,7 +8,7 @@ use syn::spanned::Spanned as _;
 
 use crate::fallback::fallback;
 use crate::function::Function;
-use crate::handler::{Argument, Handler};
+use crate::handler::{Argument, Handler, Manner};
 use crate::model::Model;
 
 /// Keeps the function as it is, and adds to it the handler or what is wrong with it.
@@ -134,12 +134,17 @@ fn call(handler: &Handler) -> TokenStream {
         Argument::Read { when: None, .. } => read.next().map(ToTokens::to_token_stream),
         Argument::Read { when: Some(when), .. } => read.next().map(|binding| quote!(#[cfg(#when)] #binding)),
     });
-    quote_spanned! {handler.asyncness=>
+    let called = quote!(#name(#(#passed),*));
+    let (span, called) = match handler.manner {
+        Manner::Awaited(span) => (span, called),
+        Manner::Plain(span) => (span, quote!(::core::future::ready(#called))),
+    };
+    quote_spanned! {span=>
         fn call(
             #pattern: Self::Arguments,
             #access: &mut Self::Access,
         ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send {
-            #name(#(#passed),*)
+            #called
         }
     }
 }
@@ -199,6 +204,46 @@ mod tests {
                             __access: &mut Self::Access,
                         ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send {
                             credit(__a0, __access)
+                        }
+                    }
+                };
+            "#]],
+        );
+    }
+
+    #[test]
+    fn one_that_records_is_called_without_waiting() {
+        check(
+            quote!(consumer = "wallet-credits", key = position),
+            &quote! {
+                fn credit(Json(d): Json<Deposit>, fx: &mut Effects) -> Result<(), BoxError> {}
+            },
+            &expect![[r#"
+                /// The handler `credit` of the consumer `wallet-credits`: key `position`.
+                #[allow(non_camel_case_types, dead_code, unreachable_pub, missing_debug_implementations)]
+                struct credit {}
+                #[allow(deprecated)]
+                const _: () = {
+                    #[automatically_derived]
+                    impl ::handstamp::__private::Takes<0> for credit {
+                        type Argument = Json<Deposit>;
+                    }
+                    #[automatically_derived]
+                    impl ::handstamp::Handler for credit {
+                        const CONSUMER: &'static ::core::primitive::str = "wallet-credits";
+                        const KEY: ::handstamp::KeySource = ::handstamp::KeySource::Position;
+                        const OPTIONS: ::handstamp::Options = ::handstamp::Options::new();
+                        const PATH: &'static ::core::primitive::str = ::core::concat!(
+                            ::core::module_path!(), "::", "credit"
+                        );
+                        type Arguments = (<Self as ::handstamp::__private::Takes<0>>::Argument, ());
+                        type Access = Effects;
+                        type Output = Result<(), BoxError>;
+                        fn call(
+                            (__a0, ()): Self::Arguments,
+                            __access: &mut Self::Access,
+                        ) -> impl ::core::future::Future<Output = Self::Output> + ::core::marker::Send {
+                            ::core::future::ready(credit(__a0, __access))
                         }
                     }
                 };

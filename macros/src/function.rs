@@ -16,7 +16,7 @@ impl Function {
         let parser = |input: ParseStream| {
             let attrs = input.call(Attribute::parse_outer)?;
             let vis = input.parse()?;
-            let message = "`#[idempotent]` goes on an `async fn`";
+            let message = "`#[idempotent]` goes on an `async fn`, or on a `fn` that records `Effects`";
             let sig = input.parse().map_err(|_| input.error(message))?;
             input.parse::<TokenStream>()?;
             Ok(Self { attrs, vis, sig })

@@ -14,13 +14,20 @@ const CONNECTION: &str = "`conn: &mut PgConnection` (or `&mut SqliteConnection`,
 /// What the expansion needs to know of the function.
 pub struct Handler {
     pub name: Ident,
-    /// Where `async` stands: a future that is not `Send` is reported there.
-    pub asyncness: Span,
+    pub manner: Manner,
     /// In the order written.
     pub arguments: Vec<Argument>,
     /// The `T` of the one `&mut T`.
     pub access: Type,
     pub output: Type,
+}
+
+/// How it is called.
+pub enum Manner {
+    /// `async` stands here: a future that is not `Send` is reported there.
+    Awaited(Span),
+    /// It records what it writes. `fn` stands here.
+    Plain(Span),
 }
 
 pub enum Argument {
@@ -37,10 +44,11 @@ impl Handler {
         }
         check_qualifiers(function, errors);
         let (arguments, access) = check_arguments(function, errors);
+        let manner = check_manner(function, errors);
         let output = check_output(function, errors);
         Some(Self {
             name: function.name().clone(),
-            asyncness: function.sig.asyncness?.span(),
+            manner: manner?,
             arguments,
             access: access?,
             output: output?,
@@ -58,10 +66,6 @@ impl Handler {
 
 fn check_qualifiers(function: &Function, errors: &mut Errors) {
     let sig = &function.sig;
-    if sig.asyncness.is_none() {
-        let message = format!("a handler is asynchronous: write `async fn {}`", sig.ident);
-        errors.report(sig.fn_token, message);
-    }
     if let Safety::Unsafe(token) = &sig.safety {
         errors.report(
             token,
@@ -79,6 +83,37 @@ fn check_qualifiers(function: &Function, errors: &mut Errors) {
         errors.report(generics, "a handler is not generic: one consumer is one concrete function");
     } else if generics.lifetimes().next().is_some() {
         errors.report(generics, "a handler names no lifetimes: it borrows its connection and owns the rest");
+    }
+}
+
+/// Who records waits for nothing, and who waits has something to wait with.
+fn check_manner(function: &Function, errors: &mut Errors) -> Option<Manner> {
+    let sig = &function.sig;
+    let records = sig.inputs.iter().any(|input| match input {
+        FnArg::Typed(argument) => meant(&argument.ty) == Some(Meant::Effects),
+        FnArg::Receiver(_) => false,
+    });
+    match (&sig.asyncness, records) {
+        (Some(asyncness), false) => Some(Manner::Awaited(asyncness.span())),
+        (None, true) => Some(Manner::Plain(sig.fn_token.span())),
+        (Some(asyncness), true) => {
+            let message = format!(
+                "a handler that records `Effects` has nothing to wait for: write `fn {}`, without `async`; one \
+                 that reads from the database takes {CONNECTION}",
+                sig.ident
+            );
+            errors.report(asyncness, message);
+            None
+        }
+        (None, false) => {
+            let message = format!(
+                "a handler is asynchronous: write `async fn {}`; only one that records what it writes in \
+                 `&mut Effects` is a plain `fn`",
+                sig.ident
+            );
+            errors.report(sig.fn_token, message);
+            None
+        }
     }
 }
 
@@ -168,6 +203,7 @@ fn check_mistaken(ty: &Type, errors: &mut Errors) {
             "a pool would hand out another connection than the one that holds the inbox transaction: take \
              {CONNECTION}"
         ),
+        Some(Meant::Effects) => "a handler records in what it is lent: write `&mut Effects`".into(),
         Some(Meant::Transaction) => format!(
             "the inbox transaction is open already: take its connection, {CONNECTION}; `conn.begin()` makes a \
              savepoint in it"

@@ -73,12 +73,12 @@ use proc_macro::TokenStream;
 ///
 /// # The function
 ///
-/// - It is a free, concrete `async fn`, and its future is `Send`.
+/// - It is a free, concrete `async fn`, and its future is `Send`; or a plain `fn` that takes `&mut Effects`, see below.
 /// - It takes exactly one connection as `&mut`: `&mut PgConnection`, `&mut SqliteConnection`, or
 ///   `&mut Inbox<DB>`, which also knows the message's key and attempt. All that is written through it commits
 ///   together with the message's id, or not at all.
-/// - What else it takes is read from the message (or from many, see below), by value and in any order: `Json<T>`, `Option<Json<T>>`
-///   (`None` for a tombstone), `Payload`, `Text`, `Headers`, `EventId`, `Position`, `Message`, `State<T>`, or
+/// - What else it takes is read from the message (or from many, see below), by value and in any order: `Json<T>`,
+///   `Option<Json<T>>` (`None` for a tombstone), `Payload`, `Text`, `Headers`, `EventId`, `Position`, `Message`, `State<T>`, or
 ///   a type of your own that implements `FromMessage`. An argument may stand under `#[cfg(…)]`.
 /// - It returns `Result<(), E>`, where `E` converts into `Box<dyn Error + Send + Sync>`. An error rolls everything
 ///   back and is tried again, then parked as a dead letter; `handstamp::reject(…)` parks at once.
@@ -132,6 +132,24 @@ use proc_macro::TokenStream;
 /// It is given every event once: what was applied before, and a second copy in the same transaction, are left out.
 /// What cannot be read is parked beside it. If it fails, it is given half of the messages, and so on, until the one at
 /// fault stands alone; only that one is tried again and parked. `attempts` and `timeout` are per call.
+///
+/// # Write-only handlers
+///
+/// Most handlers read nothing from the database, and the way there and back is what they cost. A plain `fn` that takes
+/// `&mut Effects` instead of a connection records its statements:
+///
+/// ```ignore
+/// #[idempotent(consumer = "wallet-credits", key = header("event_id"))]
+/// fn credit(Json(deposit): Json<Deposit>, fx: &mut Effects) -> Result<(), BoxError> {
+///     let arguments = (deposit.amount, deposit.account_id);
+///     fx.execute("UPDATE accounts SET balance = balance + $1 WHERE id = $2", arguments).expect_rows(1);
+///     Ok(())
+/// }
+/// ```
+///
+/// Those of all messages of a transaction are run in their order once the last call has returned, in two round trips
+/// (PostgreSQL only). If one fails nothing is kept, and halves are tried until the message at fault stands alone. A unit
+/// test calls such a handler without a database, and looks at what it recorded.
 ///
 /// # Keys
 ///

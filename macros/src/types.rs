@@ -12,6 +12,8 @@ pub enum Meant {
     Connection,
     Pool,
     Transaction,
+    /// What a handler records in that is no `async fn`.
+    Effects,
 }
 
 /// The type without the parentheses and the invisible groups of `macro_rules!` around it.
@@ -33,6 +35,7 @@ pub fn meant(ty: &Type) -> Option<Meant> {
     match path.path.segments.last()?.ident.to_string().as_str() {
         "PgConnection" | "SqliteConnection" | "Inbox" => Some(Meant::Connection),
         "PgPool" | "SqlitePool" | "Pool" => Some(Meant::Pool),
+        "Effects" => Some(Meant::Effects),
         "PgTransaction" | "SqliteTransaction" | "Transaction" => Some(Meant::Transaction),
         _ => None,
     }

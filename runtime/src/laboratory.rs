@@ -176,6 +176,8 @@ mod enabled {
             TwinIsCalled = "twin-is-called",
             /// Where one of several fails, what it wrote is committed with the others.
             BatchKeepsFailed = "batch-keeps-failed",
+            /// What a handler recorded is not written.
+            RecordedIsForgotten = "recorded-is-forgotten",
             /// What failed together runs alone, each with the watermark of all.
             BatchPassesPoison = "batch-passes-poison",
             /// A late record is one below `next`, not below `passed`.

@@ -53,6 +53,14 @@
 //! | meets a failing database | it is tried again for ever; that is never an attempt |
 //! | has a handler that commits or rolls back by itself | the worker stops and names it: [`WorkerError::TransactionEnded`] |
 //!
+//! # Three ways to write
+//!
+//! | handler | how its effects are written | for |
+//! |---|---|---|
+//! | `async fn(Json<T>, &mut PgConnection)` | statement by statement, many messages to a transaction | anything |
+//! | `async fn(Vec<Json<T>>, &mut PgConnection)` | called once for all messages of a transaction | set-based SQL: the fastest |
+//! | `fn(Json<T>, &mut Effects)` | recorded, and run on the server in two round trips for all messages | what only writes; PostgreSQL |
+//!
 //! # Tables
 //!
 //! [`migrate`] makes them; [`migration_sql`] gives the SQL and the grants to those who run their own migrations. On
@@ -95,6 +103,8 @@ pub use failure::{BoxError, Failure, FailureKind, Rejection, reject};
 pub use handler::{Handler, OnOutOfRange, OnTombstone, Options, Outcome, StartAt};
 pub use handstamp_macros::idempotent;
 pub use inbox::{Access, Inbox, Store};
+#[cfg(feature = "postgres")]
+pub use inbox::{Effect, EffectArguments, Effects};
 pub use key::{Key, KeyError, KeyFunction, KeySource};
 #[doc(hidden)]
 pub use message::{Argument, Arguments, Needs, Nothing, Provides, Span};

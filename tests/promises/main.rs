@@ -17,6 +17,7 @@ mod order;
 mod outages;
 mod poison;
 mod publishing;
+mod recording;
 mod refusals;
 mod scene;
 mod shutdown;

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::DatabaseOf;
 use crate::failure::{Failure, FailureKind};
 use crate::handler::{Handler, Outcome};
-use crate::inbox::{Access, Inbox};
+use crate::inbox::{Access, Inbox, Store};
 use crate::message::Arguments;
 
 /// Calls the handler. What stops it (time, `cancel`) drops its future alone: the transaction stays with
@@ -18,11 +18,28 @@ pub(super) async fn call<H: Handler<Arguments: Arguments>>(
     inbox: &mut Inbox<DatabaseOf<H>>,
     cancel: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Failure> {
-    let limit = H::OPTIONS.timeout;
     let handler = async { H::call(arguments, H::Access::of(inbox)).await.into_result() };
-    let called = tokio::select! {
+    let called = limited::<H>(handler, cancel).await;
+    blamed(called, inbox).await
+}
+
+/// Writes what the handler has recorded, within the time that it has.
+pub(super) async fn write<H: Handler<Arguments: Arguments>>(
+    inbox: &mut Inbox<DatabaseOf<H>>,
+    cancel: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Failure> {
+    let written = limited::<H>(inbox.write(), cancel).await;
+    blamed(written, inbox).await
+}
+
+async fn limited<H: Handler>(
+    work: impl Future<Output = Result<(), Failure>>,
+    cancel: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Failure> {
+    let limit = H::OPTIONS.timeout;
+    tokio::select! {
         biased;
-        outcome = AssertUnwindSafe(handler).catch_unwind() => {
+        outcome = AssertUnwindSafe(work).catch_unwind() => {
             outcome.unwrap_or_else(|panic| Err(panicked::<H>(&*panic)))
         }
         () = cancel => Err(cancelled()),
@@ -34,8 +51,11 @@ pub(super) async fn call<H: Handler<Arguments: Arguments>>(
             );
             Err(Failure::new(FailureKind::Handler, text))
         }
-    };
-    match called {
+    }
+}
+
+async fn blamed<DB: Store>(result: Result<(), Failure>, inbox: &mut Inbox<DB>) -> Result<(), Failure> {
+    match result {
         Ok(()) => Ok(()),
         Err(failure) => Err(inbox.blame(failure).await),
     }

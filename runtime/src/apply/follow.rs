@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::pin::{Pin, pin};
 
-use super::call::{call, cancelled};
+use super::call::{call, cancelled, write};
 use super::park::{self, Parting};
 use super::read::Reading;
 use super::run::Run;
@@ -12,7 +12,7 @@ use crate::handler::Handler;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::transaction::HOUSEKEEPING;
-use crate::inbox::{Connections, Inbox};
+use crate::inbox::{Access, Connections, Inbox};
 use crate::key::Key;
 use crate::message::{Arguments, Message, Span};
 
@@ -32,6 +32,7 @@ pub(super) async fn run<H: Handler<Arguments: Arguments>>(
         Span::Many => Course::together(members),
         Span::One | Span::Any => Course::new(members),
     };
+    let course = if H::Access::RECORDS { course.recorded() } else { course };
     let cancel = pin!(cancel);
     let follower = Follower { run: &run, needs: &handler.needs, readings, cancel, failure: None, at: 0 };
     follower.follow(course).await
@@ -104,6 +105,10 @@ impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'
                 Step::GiveBack => self.give_back(course, consumer, &mut inbox).await,
                 Step::Call(member) => self.call(member, &mut inbox).await,
                 Step::CallTogether => self.call_together(course, &mut inbox).await,
+                Step::Write => {
+                    let written = write::<H>(&mut inbox, self.cancel.as_mut()).await;
+                    self.answer(written)
+                }
                 Step::Park(member) => self.park(member, consumer, &mut inbox).await,
                 Step::Guard { fresh } => self.answer(inbox.guard(&self.run.guard(consumer, fresh)).await),
                 Step::Commit => return course.answer(self.answer(inbox.commit().await)),

@@ -3,7 +3,7 @@ use futures_util::future::BoxFuture;
 use super::{DatabaseOf, Disposition, Job, JobFailure, NeedsOf, run, unregistered};
 use crate::handler::{Handler, Options};
 use crate::inbox::consumers::Registration;
-use crate::inbox::{Connections, Store};
+use crate::inbox::{Access, Connections, Store};
 use crate::message::{Arguments, Message, Provides, Span};
 
 /// A handler with what it takes from the state.
@@ -28,8 +28,8 @@ pub trait Consumer<DB: Store>: Send + Sync {
     /// Its options.
     fn options(&self) -> Options;
 
-    /// Whether its handler takes all messages of a transaction at once.
-    fn takes_many(&self) -> bool;
+    /// Whether all messages of a transaction are written at once, so that one that fails is not told from others.
+    fn writes_together(&self) -> bool;
 
     /// What it registers as.
     fn registration<'a>(&'a self, group: Option<&'a str>, topics: &'a [&'a str]) -> Registration<'a>;
@@ -58,8 +58,8 @@ impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H>
         H::OPTIONS
     }
 
-    fn takes_many(&self) -> bool {
-        H::Arguments::SPAN == Span::Many
+    fn writes_together(&self) -> bool {
+        H::Arguments::SPAN == Span::Many || H::Access::RECORDS
     }
 
     fn registration<'a>(&'a self, group: Option<&'a str>, topics: &'a [&'a str]) -> Registration<'a> {

@@ -13,6 +13,8 @@ pub struct Course {
     members: Vec<Member>,
     /// Whether the handler takes all of them at once.
     together: bool,
+    /// Whether the handler only records what it writes.
+    recorded: bool,
     /// One for each member, once they are claimed.
     verdicts: Vec<Verdict>,
     /// For each member, whether it is the first with a new key that nothing is applied under.
@@ -32,6 +34,12 @@ impl Course {
         Self::of(members, true)
     }
 
+    /// The same, of a handler that only records what it writes.
+    #[must_use]
+    pub fn recorded(self) -> Self {
+        Self { recorded: true, ..self }
+    }
+
     fn of(members: Vec<Member>, together: bool) -> Self {
         let any = |intent| members.iter().any(|member| member.intent == intent);
         let step = match (any(Intent::Apply), any(Intent::Park)) {
@@ -39,7 +47,7 @@ impl Course {
             (false, true) => Step::Begin(Task::Park),
             (false, false) => Step::End(Ok(())),
         };
-        Self { step, members, together, verdicts: Vec::new(), given_back: Vec::new() }
+        Self { step, members, together, recorded: false, verdicts: Vec::new(), given_back: Vec::new() }
     }
 
     /// What is to be done now.
@@ -87,6 +95,7 @@ impl Course {
             Step::GiveBack => self.first(),
             Step::CallTogether => self.next(0),
             Step::Call(member) | Step::Park(member) => self.next(member + 1),
+            Step::Write => self.guard(),
             Step::Guard { .. } => Step::Commit,
             Step::Commit => Step::End(Ok(())),
             Step::RollBack(setback) => self.rolled_back(setback),
@@ -124,8 +133,11 @@ impl Course {
 
     /// The step for what was claimed.
     fn first(&self) -> Step {
-        let any_handled = (0..self.members.len()).any(|member| self.is_handled(member));
-        if self.together && any_handled { Step::CallTogether } else { self.next(0) }
+        if self.together && self.any_handled() { Step::CallTogether } else { self.next(0) }
+    }
+
+    fn any_handled(&self) -> bool {
+        (0..self.members.len()).any(|member| self.is_handled(member))
     }
 
     /// The step for the first message from this one on for which there is something to do.
@@ -143,6 +155,10 @@ impl Course {
         match left().find(is_due) {
             Some(member) if self.members[member].intent == Intent::Park => Step::Park(member),
             Some(member) => Step::Call(member),
+            None if self.recorded && self.any_handled() => {
+                mutant!(RecordedIsForgotten => { return self.guard(); });
+                Step::Write
+            }
             None => self.guard(),
         }
     }
@@ -193,7 +209,7 @@ impl Course {
         match self.step {
             // At COMMIT above all: a message that may be applied is not given up.
             Step::Begin(_) | Step::Commit => Step::End(Err(setback)),
-            Step::Call(_) | Step::CallTogether | Step::Guard { .. }
+            Step::Call(_) | Step::CallTogether | Step::Write | Step::Guard { .. }
                 if setback == Setback::TransactionEnded && self.calls_the_handler() =>
             {
                 Step::List
@@ -202,6 +218,7 @@ impl Course {
             | Step::GiveBack
             | Step::Call(_)
             | Step::CallTogether
+            | Step::Write
             | Step::Park(_)
             | Step::Guard { .. } => Step::RollBack(setback),
             Step::RollBack(_) => self.rolled_back(setback),

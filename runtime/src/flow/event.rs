@@ -87,7 +87,7 @@ pub struct LaneStart {
     pub attempts: u32,
     /// How many records one job may take. At least 1.
     pub batch: usize,
-    /// Whether the handler takes all records of a job at once.
+    /// Whether all records of a job are written at once, so that one that fails is not told from others.
     pub together: bool,
 }
 

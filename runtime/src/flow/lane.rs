@@ -14,7 +14,7 @@ pub(super) struct Lane {
     state: State,
     first: FirstRecord,
     pace: Pace,
-    /// Whether the handler takes all records of a job at once.
+    /// Whether all records of a job are written at once.
     together: bool,
     /// The last record of a job that failed: one of those up to it is at fault, and alone pays.
     suspect_until: Option<Offset>,
@@ -154,8 +154,8 @@ impl Lane {
         Some(run)
     }
 
-    /// How many records are left of which one made a job fail. A handler that takes one at a time is given each
-    /// alone; one that takes all at once, half of them, until the one is found.
+    /// How many records are left of which one made a job fail. Each is tried alone; of those that are written
+    /// at once, half of them, until the one is found.
     fn suspects(&self) -> usize {
         let Some(last) = self.suspect_until else { return 0 };
         self.watermark.unfinished().take_while(|offset| *offset <= last).count()

@@ -2,7 +2,8 @@ use super::Millis;
 
 /// How long a transaction of many records should take: short enough that nobody waits long for its locks.
 const TARGET: Millis = Millis(50);
-/// How many more records a full transaction that was quick lets into the next.
+/// How many more records a full transaction that was quick lets into the next, once one was slow or failed; up to then
+/// at least twice as many.
 const STEP: usize = 16;
 /// How many records a transaction may take after several have failed in a row,
 const SMALL: usize = 4;
@@ -19,11 +20,13 @@ pub(super) struct Pace {
     limit: usize,
     failures: u32,
     probation: usize,
+    /// Whether nothing is known yet that speaks against more.
+    doubles: bool,
 }
 
 impl Pace {
     pub(super) fn new(most: usize) -> Self {
-        Self { most: most.max(1), limit: 1, failures: 0, probation: 0 }
+        Self { most: most.max(1), limit: 1, failures: 0, probation: 0, doubles: true }
     }
 
     pub(super) fn limit(self) -> usize {
@@ -37,11 +40,13 @@ impl Pace {
             self.failures = 0;
         }
         if took > TARGET {
+            self.doubles = false;
             // As many as would have taken that long, but not less than half: a slow disk is no slow handler.
             let fitting = records.saturating_mul(index(TARGET)) / index(took);
             self.limit = fitting.max(records / 2).clamp(1, self.limit);
         } else if self.probation == 0 && records >= self.limit {
-            self.limit = self.limit.saturating_add(STEP).min(self.most);
+            let step = if self.doubles { self.limit.max(STEP) } else { STEP };
+            self.limit = self.limit.saturating_add(step).min(self.most);
         }
     }
 
@@ -51,6 +56,7 @@ impl Pace {
             return;
         }
         self.limit = (records / 2).max(1);
+        self.doubles = false;
         self.failures = self.failures.saturating_add(1);
         if self.failures >= FAILURES {
             self.probation = PROBATION;
@@ -85,6 +91,24 @@ mod tests {
     #[test]
     fn a_backlog_grows_the_transaction_up_to_the_most() {
         assert_eq!(settle(&mut Pace::new(500), |_| QUICK), 500);
+    }
+
+    #[test]
+    fn a_lane_with_a_backlog_is_fast_after_few_transactions() {
+        let mut pace = Pace::new(500);
+        for _ in 0..7 {
+            pace.done(pace.limit(), QUICK);
+        }
+        assert_eq!(pace.limit(), 500);
+    }
+
+    #[test]
+    fn after_a_failure_it_grows_step_by_step() {
+        let mut pace = Pace::new(500);
+        settle(&mut pace, |_| QUICK);
+        pace.failed(100);
+        pace.done(50, QUICK);
+        assert_eq!(pace.limit(), 50 + STEP);
     }
 
     #[test]

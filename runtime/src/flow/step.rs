@@ -16,6 +16,8 @@ pub enum Step {
     /// Call the handler, which may be called off, once for all that is new to it
     /// ([`super::Course::is_handled`]).
     CallTogether,
+    /// Write what the handler has recorded; this, too, may be called off.
+    Write,
     /// Write a dead letter.
     Park(usize),
     /// Write the progress, if everything holds.

@@ -3,13 +3,17 @@ use super::{Inbox, Store};
 /// What a handler can take as `&mut`: a way to write inside its inbox transaction.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a connection that an idempotent handler can write through",
-    label = "expected `PgConnection`, `SqliteConnection` or `Inbox<…>`",
+    label = "expected `PgConnection`, `SqliteConnection`, `Inbox<…>` or, in a plain `fn`, `Effects`",
     note = "effects commit together with the message's id, so a handler is given the connection that holds \
             its inbox transaction; a pool would hand out another one"
 )]
 pub trait Access: Send {
     /// The database it writes to.
     type Database: Store;
+
+    /// Whether it only records what is written once the handler has returned.
+    #[doc(hidden)]
+    const RECORDS: bool = false;
 
     /// Borrows it from the open transaction.
     fn of(inbox: &mut Inbox<Self::Database>) -> &mut Self;

@@ -9,6 +9,7 @@ mod connections;
 mod consumer;
 pub mod consumers;
 pub mod dead_letters;
+mod effects;
 mod loan;
 mod open;
 pub mod progress;
@@ -29,4 +30,6 @@ pub(crate) use claim::Tables;
 pub(crate) use claim::{Claimant, Claimed, Guard};
 pub use connections::Connections;
 pub use open::Inbox;
+#[cfg(feature = "postgres")]
+pub use postgres::effects::{Effect, EffectArguments, Effects};
 pub use store::Store;

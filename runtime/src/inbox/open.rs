@@ -30,6 +30,8 @@ pub struct Inbox<DB: Store> {
     attempt: u32,
     /// Who has claimed.
     claimed: Option<ConsumerId>,
+    /// What the handler has recorded.
+    effects: DB::Effects,
 }
 
 impl<DB: Store> Inbox<DB> {
@@ -60,7 +62,8 @@ impl<DB: Store> Inbox<DB> {
         limit: Duration,
     ) -> Result<Self, Failure> {
         let transaction = Transaction::begin_on(connection, home, limit).await?;
-        Ok(Self { transaction, consumer, key: None, witness: None, attempt, claimed: None })
+        let effects = DB::Effects::default();
+        Ok(Self { transaction, consumer, key: None, witness: None, attempt, claimed: None, effects })
     }
 
     /// Claims the keys, waiting for other transactions that have claimed any of them.
@@ -95,6 +98,18 @@ impl<DB: Store> Inbox<DB> {
     /// The handler is called for many messages, of which this key is one.
     pub(crate) fn turn_to_all(&mut self, key: Key) {
         (self.key, self.witness) = (None, Some(key));
+    }
+
+    /// What a handler records in that is called next.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn effects(&mut self) -> &mut DB::Effects {
+        &mut self.effects
+    }
+
+    /// Writes what was recorded.
+    pub(crate) async fn write(&mut self) -> Result<(), Failure> {
+        let effects = std::mem::take(&mut self.effects);
+        DB::write(self.transaction.connection(), effects).await
     }
 
     /// What a handler comes to that failed or was stopped. One that ended the transaction before is told apart:

@@ -1,6 +1,7 @@
 use super::claim::StampStore;
 use super::consumers::ConsumerStore;
 use super::dead_letters::LetterStore;
+use super::effects::EffectStore;
 use super::progress::ProgressStore;
 use super::server::ServerStore;
 use super::sweep::SweepStore;
@@ -10,11 +11,26 @@ use crate::migrate::MigrationStore;
 ///
 /// The traits above it are the whole dialect surface, one noun each.
 pub trait Store:
-    StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore + ServerStore + SweepStore
+    StampStore
+    + EffectStore
+    + ConsumerStore
+    + ProgressStore
+    + LetterStore
+    + MigrationStore
+    + ServerStore
+    + SweepStore
 {
 }
 
-impl<DB: StampStore + ConsumerStore + ProgressStore + LetterStore + MigrationStore + ServerStore + SweepStore>
-    Store for DB
+impl<
+    DB: StampStore
+        + EffectStore
+        + ConsumerStore
+        + ProgressStore
+        + LetterStore
+        + MigrationStore
+        + ServerStore
+        + SweepStore,
+> Store for DB
 {
 }

@@ -176,7 +176,7 @@ impl<DB: Store> Opening<DB> {
                     acknowledged: NextOffset(row.next),
                     attempts: consumer.options().attempts,
                     batch: consumer.options().batch,
-                    together: consumer.takes_many(),
+                    together: consumer.writes_together(),
                 },
             });
         }

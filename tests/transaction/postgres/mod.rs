@@ -10,6 +10,7 @@ mod batches;
 mod bulk;
 #[path = "../both/delivery.rs"]
 mod delivery;
+mod effects;
 mod faults;
 mod fitness;
 #[path = "../both/handlers.rs"]

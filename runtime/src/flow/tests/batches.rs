@@ -316,6 +316,55 @@ fn a_handler_that_takes_all_at_once_is_called_once_before_dead_letters_are_writt
     assert_eq!((0..4).filter(|member| course.is_handled(*member)).collect::<Vec<_>>(), [0, 3]);
 }
 
+#[test]
+fn what_handlers_record_is_written_once_behind_all_of_them() {
+    let intents = [Intent::Apply, Intent::Park, Intent::Apply].into_iter().enumerate();
+    let members = || (0..).zip(intents.clone()).map(|(offset, (key, intent))| member(offset, intent, key));
+    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+    let to_the_end = |found: Found| {
+        let (mut course, mut taken) = (Course::new(members().collect()).recorded(), Vec::new());
+        while !matches!(course.step(), Step::End(_)) {
+            taken.push(course.step());
+            course.answer(match course.step() {
+                Step::Claim => Answer::Claimed { found: vec![found; 3], row },
+                _ => Answer::Done,
+            });
+        }
+        taken
+    };
+    let (begin, guard) = (Step::Begin(Task::Apply), Step::Guard { fresh: Some(Offset(0)) });
+    assert_eq!(
+        to_the_end(NEW),
+        [
+            begin,
+            Step::Claim,
+            Step::GiveBack,
+            Step::Call(0),
+            Step::Park(1),
+            Step::Call(2),
+            Step::Write,
+            guard,
+            Step::Commit
+        ]
+    );
+    assert!(!to_the_end(KNOWN).contains(&Step::Write));
+}
+
+#[test]
+fn if_what_was_recorded_cannot_be_written_nothing_is_kept() {
+    let ended = |setback| {
+        let mut course = Course::new(vec![member(0, Intent::Apply, 0)]).recorded();
+        let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+        let claimed = Answer::Claimed { found: vec![NEW], row };
+        for answer in [Answer::Done, claimed, Answer::Done, Answer::Failed(setback)] {
+            course.answer(answer);
+        }
+        course.step()
+    };
+    assert_eq!(ended(Setback::Handler), Step::RollBack(Setback::Handler));
+    assert_eq!(ended(Setback::TransactionEnded), Step::List);
+}
+
 proptest! {
     #[test]
     fn if_a_message_fails_nothing_is_committed(

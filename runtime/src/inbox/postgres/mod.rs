@@ -3,6 +3,7 @@
 
 mod consumers;
 mod dead_letters;
+pub(super) mod effects;
 mod migrations;
 mod progress;
 mod server;

@@ -5,6 +5,7 @@
 
 mod consumers;
 mod dead_letters;
+mod effects;
 mod migrations;
 mod progress;
 mod server;

@@ -3,7 +3,7 @@ use handstamp::flow::{Event, LaneStart, Millis, NextOffset, Offset, Save, Saved,
 
 use super::database::Tracking;
 use super::kafka::{self, Commit, Kind, Record};
-use super::knobs::Knobs;
+use super::knobs::{Handlers, Knobs};
 use super::oracle::Verdict;
 use super::process::{Leaving, Stage};
 use super::world::World;
@@ -144,7 +144,8 @@ impl World {
             StartOffset::Beginning | StartOffset::End => None,
         };
         let rows: Vec<_> = lanes.iter().map(|&lane| (lane, self.database.ensure_row(lane, topic))).collect();
-        let Knobs { attempts, batch, together, .. } = self.knobs;
+        let Knobs { attempts, batch, handlers, .. } = self.knobs;
+        let together = handlers != Handlers::Each;
         let lanes =
             rows.iter().map(|(_, row)| LaneStart { acknowledged: row.next, attempts, batch, together });
         let lanes = lanes.collect();

@@ -1,7 +1,8 @@
 use handstamp::flow::{Answer, Disposition, JobId, JobRecord, Offset, Outcome, Setback, Step, Task};
 
 use super::database::{Asked, Guard, Tracking, Transaction, TransactionId};
-use super::kafka::Record;
+use super::kafka::{Kind, Record};
+use super::knobs::Handlers;
 use super::oracle::{Broken, Verdict};
 use super::process::{Run, is_keyed};
 use super::state::{self, Effect};
@@ -42,8 +43,11 @@ impl World {
                 }
                 Some(Answer::Done)
             }
+            Step::Call(member) if self.knobs.handlers == Handlers::Recording => {
+                Some(self.record(index, id, member))
+            }
             Step::Call(member) => return self.call(index, id, open, &[member]),
-            Step::CallTogether => {
+            Step::CallTogether | Step::Write => {
                 let run = &self.processes[index].jobs[&id];
                 let all: Vec<_> =
                     (0..run.job.records.len()).filter(|&member| run.course.is_handled(member)).collect();
@@ -164,6 +168,16 @@ impl World {
         Ok(Some(Answer::Done))
     }
 
+    /// A handler that waits for nothing: what fails is it, or later what it recorded.
+    fn record(&self, index: usize, id: JobId, member: usize) -> Answer {
+        let run = &self.processes[index].jobs[&id];
+        match run.job.records[member].handle.kind {
+            _ if run.cancelled => Answer::Failed(Setback::Cancelled),
+            Kind::Rejected => Answer::Failed(Setback::Rejected),
+            _ => Answer::Done,
+        }
+    }
+
     fn refusal(&mut self, refused: Guard) -> Setback {
         match refused {
             Guard::WentBack => Setback::WentBack,
@@ -217,7 +231,9 @@ impl World {
                 Answer::Failed(Setback::Unknown)
             }
             // The handler blames itself; the rollback then finds out.
-            Step::Call(_) | Step::CallTogether if self.random.chance(300) => Answer::Failed(Setback::Handler),
+            Step::Call(_) | Step::CallTogether | Step::Write if self.random.chance(300) => {
+                Answer::Failed(Setback::Handler)
+            }
             Step::RollBack(Setback::Handler) => Answer::Failed(Setback::Environment),
             Step::RollBack(setback) => Answer::Failed(setback),
             Step::List => self.list(index, id),

@@ -16,14 +16,24 @@ pub(super) struct Knobs {
     pub(super) attempts: u32,
     /// How many records one job may take.
     pub(super) batch: usize,
-    /// Whether handlers take all records of a job at once.
-    pub(super) together: bool,
+    pub(super) handlers: Handlers,
     pub(super) drain: Millis,
     pub(super) records_of: Records,
     pub(super) faults: Faults,
     pub(super) trouble: Trouble,
     /// How often, in a thousand, a step of this kind is put off.
     pub(super) slow: Slow,
+}
+
+/// How handlers write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handlers {
+    /// Record by record.
+    Each,
+    /// They take all records of a job at once.
+    Together,
+    /// They record what is written for all at once.
+    Recording,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +121,7 @@ impl Knobs {
             },
             attempts: random.pick(&[1, 2, 3, 5]),
             batch: random.pick(&[1, 1, 2, 5, 500]),
-            together: false,
+            handlers: Handlers::Each,
             drain: Millis(random.pick(&[20, 500, 10_000])),
             records_of: Records {
                 gap: random.between(0, 300),
@@ -145,7 +155,12 @@ impl Knobs {
             },
         };
         // Not drawn: with one number more, every kept seed would be another world.
-        Self { together: knobs.core.seed.is_multiple_of(4), ..knobs }
+        let handlers = match knobs.core.seed % 8 {
+            0 | 4 => Handlers::Together,
+            1 => Handlers::Recording,
+            _ => Handlers::Each,
+        };
+        Self { handlers, ..knobs }
     }
 }
 

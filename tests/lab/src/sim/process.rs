@@ -7,7 +7,7 @@ use handstamp::flow::{
 
 use super::database::TransactionId;
 use super::kafka::{Commit, Kind, Record};
-use super::knobs::Knobs;
+use super::knobs::{Handlers, Knobs};
 use super::state::Tracked;
 
 /// A worker process: a core, and a shell that does what it is told at any speed.
@@ -70,7 +70,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn new(job: Job<Record>, together: bool) -> Self {
+    fn new(job: Job<Record>, handlers: Handlers) -> Self {
         let members = job.records.iter().map(|record| {
             let JobRecord { offset, handle } = *record;
             let twin = |other: &JobRecord<Record>| other.handle.id == handle.id;
@@ -81,7 +81,11 @@ impl Run {
             }
         });
         let members = members.collect();
-        let course = if together { Course::together(members) } else { Course::new(members) };
+        let course = match handlers {
+            Handlers::Each => Course::new(members),
+            Handlers::Together => Course::together(members),
+            Handlers::Recording => Course::new(members).recorded(),
+        };
         Self { job, course, transaction: None, work_left: None, cancelled: false }
     }
 }
@@ -157,12 +161,12 @@ impl Process {
     }
 
     /// Does at once what needs nobody else; the partitions that were given back.
-    pub(super) fn perform(&mut self, actions: Vec<Action<Record>>, together: bool) -> Vec<Tp> {
+    pub(super) fn perform(&mut self, actions: Vec<Action<Record>>, handlers: Handlers) -> Vec<Tp> {
         let mut released = Vec::new();
         for action in actions {
             match action {
                 Action::Start(job) => {
-                    self.jobs.insert(job.id, Run::new(job, together));
+                    self.jobs.insert(job.id, Run::new(job, handlers));
                 }
                 Action::Cancel { job } => {
                     if let Some(run) = self.jobs.get_mut(&job) {
