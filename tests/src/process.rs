@@ -90,6 +90,19 @@ impl ChildProcess {
         assert_eq!(sent, 0, "cannot signal process {id}: {}", std::io::Error::last_os_error());
     }
 
+    /// Waits until it stands still, whoever has frozen it.
+    pub async fn wait_until_frozen(&self, within: Duration) {
+        let stat = format!("/proc/{}/stat", self.id());
+        eventually(within, async || {
+            let stat = std::fs::read_to_string(&stat)?;
+            // The name before it is in parentheses, and may hold any.
+            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+            ensure!(state == Some('T'), "its state is {state:?}");
+            Ok(())
+        })
+        .await;
+    }
+
     /// Kills it and waits until it is gone.
     pub async fn kill(&mut self) {
         self.signal(Signal::Kill);

@@ -102,6 +102,14 @@ impl Member {
         self.journal.strike(self.number)
     }
 
+    /// Waits until it has frozen itself at its point.
+    pub async fn until_frozen(&mut self) -> Result<()> {
+        self.until("frozen", |said| said.reached.is_some()).await?;
+        // It says so before: thawed in between, it would stand still for ever.
+        self.process.wait_until_frozen(PATIENCE).await;
+        Ok(())
+    }
+
     pub fn signal(&self, signal: Signal) {
         self.process.signal(signal);
     }

@@ -60,7 +60,7 @@ async fn freeze(trial: &Trial, stage: &Stage, post: Post, mut random: Random) ->
             }
         };
         if midst {
-            zombie.until("frozen", |said| said.reached.is_some()).await?;
+            zombie.until_frozen().await?;
         } else {
             zombie.until_done(5).await?;
             sleep(Duration::from_millis(random.below(200))).await;
