@@ -22,13 +22,17 @@ pub const ROW: Row = Row {
 /// How many members a group has at most.
 const MOST: usize = 4;
 
+/// A member that had no processor for a moment is not to pass for dead. Static ones leave without a word, and the group
+/// waits for the end of their session.
+const SESSION: u32 = 6_000;
+
 /// One group for each way of handing out partitions.
 async fn run(trial: Arc<Trial>) -> Result<()> {
     let setup = || Setup::default().rate(100);
     let strategy = |name: &str| setup().property("partition.assignment.strategy", name);
     let ways = [
-        (strategy("range"), Post::dynamic as fn(String) -> Post),
-        (strategy("cooperative-sticky"), Post::dynamic),
+        (strategy("range").session(SESSION), Post::dynamic as fn(String) -> Post),
+        (strategy("cooperative-sticky").session(SESSION), Post::dynamic),
         (strategy("range"), Post::fixed),
         (setup().without_session().property("group.protocol", "consumer"), Post::dynamic),
     ];

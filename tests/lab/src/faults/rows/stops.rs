@@ -21,9 +21,13 @@ pub const ROW: Row = Row {
 /// What a worker says it drains for at most.
 const DEADLINE: Duration = Duration::from_secs(10);
 
+/// Nobody dies here, and a member that had no processor for a moment is not to pass for dead.
+const SESSION: u32 = 6_000;
+
 /// Static members, whose partitions wait for them, and others, whose partitions change hands.
 async fn run(trial: Arc<Trial>) -> Result<()> {
-    let (fixed, moving) = tokio::try_join!(trial.stage(Setup::default()), trial.stage(Setup::default()))?;
+    let setup = || Setup::default().session(SESSION);
+    let (fixed, moving) = tokio::try_join!(trial.stage(setup()), trial.stage(setup()))?;
     let (survivors, others) = tokio::try_join!(
         restart_all(&trial, &fixed, ["0", "1", "2"].map(Post::fixed)),
         restart_all(&trial, &moving, ["0", "1", "2"].map(Post::dynamic)),

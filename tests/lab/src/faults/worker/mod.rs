@@ -1,6 +1,7 @@
 //! The process that the laboratory breaks: the runtime with its points compiled in, one handler, and a
 //! line on standard output for everything that happens.
 
+mod crash;
 mod deposit;
 mod mischief;
 mod plain;
@@ -65,6 +66,7 @@ pub enum Broken {
 
 /// Works until it is told to stop, or breaks.
 pub fn work(arguments: &WorkerArguments) -> ExitCode {
+    crash::tell_where();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let worked = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(run(arguments)));
     match worked {
