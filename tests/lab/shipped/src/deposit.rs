@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The payload of every message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deposit {
     /// Counts from 0, in the order of production.
     pub number: u64,

@@ -1,11 +1,12 @@
-//! What all variants of the published experiments do to the database, and the one that is handstamp as it ships.
+//! What all variants of the published experiments do to the database, and those that are handstamp as it ships.
 
 mod deposit;
+mod handlers;
 mod stall;
 mod work;
 mod worker;
 
 pub use deposit::Deposit;
 pub use stall::Stall;
-pub use work::Work;
-pub use worker::{Source, Told, run};
+pub use work::{CREDIT, RECORD, Work};
+pub use worker::{Handling, Source, Told, run};

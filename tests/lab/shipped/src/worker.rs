@@ -1,17 +1,8 @@
-use handstamp::{EventId, Json, Kafka, Notice, State, Worker, WorkerError, idempotent};
-use sqlx::{PgConnection, PgPool};
+use handstamp::{Kafka, Notice, Worker, WorkerError};
+use sqlx::PgPool;
 
-use crate::{Deposit, Work};
-
-#[idempotent(consumer = "wallet-credits", key = header("event_id"))]
-async fn credit(
-    EventId(event): EventId,
-    Json(deposit): Json<Deposit>,
-    State(work): State<Work>,
-    conn: &mut PgConnection,
-) -> sqlx::Result<()> {
-    work.credit(conn, &event, &deposit).await
-}
+use crate::Work;
+use crate::handlers::{credit, credit_all, credit_alone};
 
 /// Where a worker reads, and from whom.
 #[derive(Clone, Debug)]
@@ -26,13 +17,29 @@ pub struct Source {
     pub group: String,
 }
 
+/// How messages are handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handling {
+    /// One after the other, many to a transaction where there is a backlog: without options.
+    Adaptive,
+    /// Each in a transaction of its own.
+    Batch1,
+    /// All of a transaction at once.
+    Bulk,
+}
+
 /// What happened to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// It reads a partition.
     Started,
     /// It has dealt with a message.
-    Done,
+    Done {
+        /// Where the message stood.
+        partition: i32,
+        /// Where the message stood.
+        offset: i64,
+    },
 }
 
 /// Consumes until SIGTERM.
@@ -40,6 +47,7 @@ pub enum Told {
 /// # Errors
 /// Those of the worker.
 pub async fn run(
+    handling: Handling,
     source: Source,
     pool: PgPool,
     work: Work,
@@ -49,16 +57,20 @@ pub async fn run(
     for (name, value) in source.properties {
         kafka = kafka.property(name, value);
     }
-    Worker::builder(pool)
-        .state(work)
-        .kafka(kafka)
-        .group(source.group)
-        .observe(move |notice| match notice {
-            Notice::Started { .. } => told(Told::Started),
-            Notice::Done { .. } => told(Told::Done),
-            _ => {}
-        })
-        .consume::<credit>(source.topic)
-        .run()
-        .await
+    let worker =
+        Worker::builder(pool).state(work).kafka(kafka).group(source.group).observe(
+            move |notice| match notice {
+                Notice::Started { .. } => told(Told::Started),
+                Notice::Done { position, .. } => {
+                    told(Told::Done { partition: position.partition, offset: position.offset });
+                }
+                _ => {}
+            },
+        );
+    let worker = match handling {
+        Handling::Adaptive => worker.consume::<credit>(source.topic),
+        Handling::Batch1 => worker.consume::<credit_alone>(source.topic),
+        Handling::Bulk => worker.consume::<credit_all>(source.topic),
+    };
+    worker.run().await
 }

@@ -7,12 +7,15 @@ use handstamp_tests::TestDatabase;
 use serde::Serialize;
 use sqlx::{Connection, PgConnection};
 
-use super::feed::ACCOUNTS;
+use super::feed::{ACCOUNTS, AMOUNT};
 
-const SCHEMA: [&str; 4] = [
+const SCHEMA: [&str; 5] = [
     "CREATE TABLE accounts (id int8 PRIMARY KEY, balance int8 NOT NULL)",
     "CREATE TABLE effects (event text NOT NULL, account int8 NOT NULL, amount int8 NOT NULL)",
     "CREATE TABLE stalls (event text PRIMARY KEY)",
+    // An inbox as it is usually written.
+    "CREATE TABLE processed_messages (consumer text, message_id text, \
+     processed_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (consumer, message_id))",
     "INSERT INTO accounts SELECT id, 0 FROM generate_series(0, $1 - 1) AS id",
 ];
 
@@ -25,15 +28,20 @@ pub struct Books {
 
 impl Books {
     pub async fn open() -> Result<Self> {
+        Self::of(ACCOUNTS).await
+    }
+
+    /// One with so many accounts.
+    pub async fn of(accounts: i64) -> Result<Self> {
         let database = TestDatabase::new().await;
         let mut auditor = PgConnection::connect_with(&database.options())
             .await
             .context("no connection to the run's own database")?;
-        let [tables @ .., accounts] = SCHEMA;
+        let [tables @ .., insert] = SCHEMA;
         for table in tables {
             sqlx::query(table).execute(&mut auditor).await?;
         }
-        sqlx::query(accounts).bind(ACCOUNTS).execute(&mut auditor).await?;
+        sqlx::query(insert).bind(accounts).execute(&mut auditor).await?;
         handstamp::migrate(database.pool()).await?;
         Ok(Self { database, auditor })
     }
@@ -57,6 +65,51 @@ impl Books {
         let effects: Vec<String> =
             sqlx::query_scalar("SELECT event FROM effects").fetch_all(&mut self.auditor).await?;
         Ok(Counts::of(ledger, &effects))
+    }
+
+    /// What is wrong after so many different deposits were applied once each, if anything is.
+    pub async fn balance(&mut self, deposits: u64, remembered: bool) -> Result<Option<String>> {
+        let sums: [i64; 4] = [
+            sqlx::query_scalar("SELECT count(*) FROM effects").fetch_one(&mut self.auditor).await?,
+            sqlx::query_scalar("SELECT count(*) FROM (SELECT DISTINCT event FROM effects) AS event")
+                .fetch_one(&mut self.auditor)
+                .await?,
+            sqlx::query_scalar("SELECT sum(balance)::int8 FROM accounts")
+                .fetch_one(&mut self.auditor)
+                .await?,
+            sqlx::query_scalar(
+                "SELECT (SELECT count(*) FROM handstamp.inbox) + (SELECT count(*) FROM processed_messages)",
+            )
+            .fetch_one(&mut self.auditor)
+            .await?,
+        ];
+        let deposits = i64::try_from(deposits)?;
+        let right = [deposits, deposits, deposits * AMOUNT, if remembered { deposits } else { 0 }];
+        let [effects, events, balance, rows] = sums;
+        Ok((sums != right).then(|| {
+            format!(
+                "of {deposits} deposits there are {effects} effects of {events} events, {balance} in the accounts and \
+                 {rows} rows in the inbox"
+            )
+        }))
+    }
+
+    /// Has the server write what is dirty, so that the next run does not.
+    pub async fn checkpoint(&mut self) -> Result<()> {
+        sqlx::query("CHECKPOINT").execute(&mut self.auditor).await?;
+        Ok(())
+    }
+
+    /// Refuses a server that answers before the disk has.
+    pub async fn require_durability(&mut self) -> Result<()> {
+        for setting in ["fsync", "synchronous_commit"] {
+            let value: String = sqlx::query_scalar("SELECT current_setting($1)")
+                .bind(setting)
+                .fetch_one(&mut self.auditor)
+                .await?;
+            anyhow::ensure!(value == "on", "{setting} is {value}: without it every figure is worth nothing");
+        }
+        Ok(())
     }
 
     async fn number(&mut self, question: &'static str) -> Result<u64> {

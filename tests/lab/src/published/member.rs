@@ -6,11 +6,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use handstamp_tests::{ChildProcess, Signal, kafka_brokers};
 use tokio::process::Command;
+use tokio::time::{Instant, sleep};
 
-use super::consumers::{Consumer, EVICTED, FINISHED, WORKING};
+use super::consumers::{Consumer, EVICTED, FINISHED, Reading, WORKING};
 
 /// How long a process may take to die, and to say its last words.
 const SOON: Duration = Duration::from_secs(30);
+/// How often what it has printed is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What a consumer process is started with.
 #[derive(Clone, Debug)]
@@ -34,7 +37,7 @@ impl Launch {
             .args([
                 "consume",
                 "--consumer",
-                self.consumer.name(),
+                &self.consumer.name(),
                 "--topic",
                 &self.topic,
                 "--group",
@@ -82,14 +85,25 @@ impl Member {
         self.process.wait(SOON).await;
     }
 
-    /// How long it took for its messages, from the first that it got to the last that it finished.
-    pub async fn finished(&self, within: Duration) -> Result<Duration> {
-        let started = tokio::time::Instant::now();
+    /// Waits until it has finished a message.
+    pub async fn working(&self, within: Duration) -> Result<()> {
+        let deadline = Instant::now() + within;
+        while !self.has_worked() {
+            ensure!(Instant::now() < deadline, "no message within {within:?}; {}", self.said());
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// What it took for its messages, once it has finished all of them.
+    pub async fn finished(&self, within: Duration) -> Result<Reading> {
+        let started = Instant::now();
         while started.elapsed() < within {
-            if let Some(micros) = self.process.output().lines().find_map(|line| line.strip_prefix(FINISHED)) {
-                return Ok(Duration::from_micros(micros.trim().parse().context("a number of microseconds")?));
+            let output = self.process.output();
+            if let Some(reading) = output.lines().find_map(|line| line.strip_prefix(FINISHED)) {
+                return serde_json::from_str(reading).context("the consumer's reading");
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            sleep(LOOK_EVERY).await;
         }
         bail!("not finished within {within:?}; it said:\n{}", self.process.output())
     }

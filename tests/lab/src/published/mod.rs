@@ -8,6 +8,7 @@ mod consumers;
 mod end;
 mod feed;
 mod group;
+mod inbox;
 mod kill;
 mod member;
 mod output;

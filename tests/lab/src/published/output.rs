@@ -1,5 +1,6 @@
 //! Where results go: a table or JSON on standard output, charts into a folder; progress is on standard error.
 
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -11,7 +12,7 @@ use super::chart::Chart;
 
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Print one JSON object a variant, one a line, and nothing else.
+    /// Print JSON objects, one a line, and nothing else.
     #[arg(long)]
     json: bool,
     /// Write an SVG chart into this folder, unless a variant failed to run.
@@ -21,7 +22,7 @@ pub struct Output {
 
 impl Output {
     /// Prints the results, as JSON or as a table.
-    pub fn print<T: Serialize>(&self, results: &[T], table: &Table) -> Result<()> {
+    pub fn print<T: Serialize>(&self, results: &[T], table: &impl Display) -> Result<()> {
         if self.json {
             for result in results {
                 println!("{}", serde_json::to_string(result)?);
@@ -55,8 +56,8 @@ impl Table {
     }
 }
 
-impl std::fmt::Display for Table {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.0.first().map_or(0, Vec::len);
         let width = |column: usize| {
             self.0.iter().map(|row: &Vec<String>| row[column].chars().count()).max().unwrap_or(0)

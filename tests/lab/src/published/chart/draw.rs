@@ -57,7 +57,10 @@ fn draw(chart: &Chart, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>
 fn legend(area: &Area<'_>, chart: &Chart) -> Result<(), Box<dyn std::error::Error>> {
     let bottom = HEAD + PLOT + FOOT - 22;
     let mut left = 16;
-    for (color, name) in [(PUBLISHED, "published"), (HERE, &*chart.here)] {
+    let published =
+        chart.panels.iter().flat_map(|panel| &panel.groups).any(|group| group.published.is_some());
+    let published = published.then_some((PUBLISHED, "published"));
+    for (color, name) in published.into_iter().chain([(HERE, &*chart.here)]) {
         area.draw(&Rectangle::new([(left, bottom), (left + 12, bottom + 12)], color.filled()))?;
         text(area, name, (left + 18, bottom), 12, HPos::Left)?;
         left += 44 + 7 * i32::try_from(name.len())?;

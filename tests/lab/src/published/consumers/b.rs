@@ -2,11 +2,12 @@ use anyhow::Result;
 use rdkafka::consumer::{CommitMode, Consumer};
 use tokio::task::block_in_place;
 
-use super::{Task, plain};
+use super::Task;
+use super::plain::{self, Offsets};
 
 /// The offset after the database, message by message, and no inbox: what dies in between is applied again.
 pub async fn run(task: &Task) -> Result<()> {
-    let consumer = plain::join(task, false)?;
+    let consumer = plain::join(task, Offsets::Committed)?;
     loop {
         let message = plain::next(task, &consumer).await;
         plain::apply(task, &message).await?;

@@ -1,16 +1,16 @@
 use anyhow::Result;
-use shipped::Told;
+use shipped::{Handling, Told};
 
 use super::{Task, evictions};
 
 /// handstamp, as it ships.
-pub async fn run(task: Task) -> Result<()> {
+pub async fn run(task: Task, handling: Handling) -> Result<()> {
     evictions::log_all()?;
-    let Task { source, pool, work, tally } = task;
+    let Task { source, pool, work, tally, .. } = task;
     let told = move |told| match told {
         Told::Started => tally.begin(),
-        Told::Done => tally.finish(),
+        Told::Done { partition, offset } => tally.finish(partition, offset),
     };
-    shipped::run(source, pool, work, told).await?;
+    shipped::run(handling, source, pool, work, told).await?;
     Ok(())
 }

@@ -31,7 +31,7 @@ pub async fn run(task: Task) -> Result<()> {
             stand_still();
         }
     });
-    let Task { source, pool, work, tally } = task;
+    let Task { source, pool, work, tally, .. } = task;
     let mut kafka = Kafka::new(source.brokers);
     for (name, value) in source.properties {
         kafka = kafka.property(name, value);
@@ -41,8 +41,8 @@ pub async fn run(task: Task) -> Result<()> {
         .kafka(kafka)
         .group(source.group)
         .observe(move |notice| {
-            if let Notice::Done { .. } = notice {
-                tally.finish();
+            if let Notice::Done { position, .. } = notice {
+                tally.finish(position.partition, position.offset);
             }
         })
         .consume::<credit>(source.topic)

@@ -6,19 +6,26 @@ mod b;
 mod c;
 mod evictions;
 mod frozen;
+mod loops;
+mod meter;
 mod plain;
+mod reading;
 mod tally;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use shipped::{Source, Stall, Work};
+use shipped::{Handling, Source, Stall, Work};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
-use tally::Tally;
-pub use tally::{EVICTED, FINISHED, WORKING};
+pub use self::loops::Loop;
+use self::meter::Meter;
+pub use self::reading::Reading;
+use self::tally::Tally;
+pub use self::tally::{Done, EVICTED, FINISHED, WORKING, now};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Consumer {
@@ -28,6 +35,20 @@ pub enum Consumer {
     C,
     /// c with a poll thread that stalls together with the handler.
     Frozen,
+    /// c with each message in a transaction of its own.
+    Batch1,
+    /// c with a handler that takes all messages of a transaction.
+    Bulk,
+    SeedLoop,
+    Handwritten,
+    HandwrittenBatch,
+    Pipelined,
+    NoInbox,
+    HandwrittenBulk,
+    BulkNoInbox,
+    RawEach,
+    Raw,
+    BulkRaw,
 }
 
 /// What a consumer process is told; the brokers and the database come by the environment.
@@ -39,7 +60,7 @@ pub struct Arguments {
     topic: String,
     #[arg(long)]
     group: String,
-    /// How many messages handstamp may handle at a time; the others handle one.
+    /// How many messages handstamp may handle at a time.
     #[arg(long, default_value_t = 1)]
     lanes: u32,
     /// How long each message takes besides its statements.
@@ -53,6 +74,9 @@ pub struct Arguments {
     /// Says how long it took once so many messages are finished.
     #[arg(long)]
     until: Option<u64>,
+    /// Writes into this file when each message was finished, once all are.
+    #[arg(long, requires = "until")]
+    times: Option<PathBuf>,
     /// A property of librdkafka, `name=value`.
     #[arg(long = "property", value_parser = property)]
     properties: Vec<(String, String)>,
@@ -61,6 +85,8 @@ pub struct Arguments {
 /// What a consumer works with.
 struct Task {
     source: Source,
+    /// The URL of what the pool is connected to.
+    database: String,
     pool: PgPool,
     work: Work,
     tally: Tally,
@@ -70,13 +96,34 @@ struct Task {
 const SPARE_CONNECTIONS: u32 = 2;
 
 impl Consumer {
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// How handstamp handles messages, if it is handstamp as it ships.
+    pub fn handling(self) -> Option<Handling> {
         match self {
-            Self::A1 => "a1",
-            Self::A2 => "a2",
-            Self::B => "b",
-            Self::C => "c",
-            Self::Frozen => "frozen",
+            Self::C => Some(Handling::Adaptive),
+            Self::Batch1 => Some(Handling::Batch1),
+            Self::Bulk => Some(Handling::Bulk),
+            _ => None,
+        }
+    }
+
+    /// How it goes about it, if it is a loop that was written by hand for speed.
+    pub fn by_hand(self) -> Option<Loop> {
+        match self {
+            Self::SeedLoop => Some(Loop::SEED),
+            Self::Handwritten => Some(Loop::EACH),
+            Self::HandwrittenBatch => Some(Loop::BATCH),
+            Self::Pipelined => Some(Loop::PIPELINED),
+            Self::NoInbox => Some(Loop::NO_INBOX),
+            Self::HandwrittenBulk => Some(Loop::BULK),
+            Self::BulkNoInbox => Some(Loop::BULK_NO_INBOX),
+            Self::RawEach => Some(Loop::RAW_EACH),
+            Self::Raw => Some(Loop::RAW),
+            Self::BulkRaw => Some(Loop::BULK_RAW),
+            _ => None,
         }
     }
 }
@@ -84,12 +131,18 @@ impl Consumer {
 /// Consumes until the process is told to end.
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let task = Task::new(arguments).await?;
-    match arguments.consumer {
+    let consumer = arguments.consumer;
+    if let Some(handling) = consumer.handling() {
+        return c::run(task, handling).await;
+    }
+    if let Some(by_hand) = consumer.by_hand() {
+        return by_hand.run(task).await;
+    }
+    match consumer {
         Consumer::A1 => a1::run(&task).await,
         Consumer::A2 => a2::run(&task).await,
         Consumer::B => b::run(&task).await,
-        Consumer::C => c::run(task).await,
-        Consumer::Frozen => frozen::run(task).await,
+        _ => frozen::run(task).await,
     }
 }
 
@@ -110,9 +163,11 @@ impl Task {
             None => None,
         };
         let connections = match arguments.consumer {
-            Consumer::C | Consumer::Frozen => arguments.lanes + SPARE_CONNECTIONS,
-            _ => 1,
+            Consumer::A1 | Consumer::A2 | Consumer::B => 1,
+            _ => arguments.lanes + SPARE_CONNECTIONS,
         };
+        let pool = connect(&database, connections).await?;
+        let meter = Meter::of(&pool).await?;
         Ok(Self {
             source: Source {
                 brokers: given("KAFKA_BROKERS")?,
@@ -120,9 +175,10 @@ impl Task {
                 topic: arguments.topic.clone(),
                 group: arguments.group.clone(),
             },
-            pool: connect(&database, connections).await?,
+            database,
+            pool,
             work: Work { pause: Duration::from_millis(arguments.pause_ms), stall },
-            tally: Tally::new(arguments.until),
+            tally: Tally::new(meter, arguments.until, arguments.times.clone()),
         })
     }
 }

@@ -9,13 +9,25 @@ use shipped::Deposit;
 
 use super::Task;
 
+/// When offsets are committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offsets {
+    /// By the client, of whatever it has handed out.
+    Automatic,
+    /// By the client, of what it is told is done.
+    Stored,
+    /// By the consumer, which waits for each commit.
+    Committed,
+}
+
 /// A member of the group.
-pub fn join(task: &Task, auto_commit: bool) -> Result<StreamConsumer> {
+pub fn join(task: &Task, offsets: Offsets) -> Result<StreamConsumer> {
     let mut config = ClientConfig::new();
     config
         .set("bootstrap.servers", &task.source.brokers)
         .set("group.id", &task.source.group)
-        .set("enable.auto.commit", if auto_commit { "true" } else { "false" })
+        .set("enable.auto.commit", (offsets != Offsets::Committed).to_string())
+        .set("enable.auto.offset.store", (offsets == Offsets::Automatic).to_string())
         .set("auto.offset.reset", "earliest");
     for (name, value) in &task.source.properties {
         config.set(name, value);
@@ -33,21 +45,33 @@ pub async fn next<'a>(task: &Task, consumer: &'a StreamConsumer) -> BorrowedMess
                 task.tally.begin();
                 return message;
             }
-            Err(KafkaError::MessageConsumption(RDKafkaErrorCode::PollExceeded)) => println!("evicted"),
-            Err(error) => eprintln!("{error}"),
+            Err(error) => report(&error),
         }
     }
 }
 
-/// Applies a message in a transaction of its own.
-pub async fn apply(task: &Task, message: &BorrowedMessage<'_>) -> Result<()> {
-    let deposit: Deposit = serde_json::from_slice(message.payload().unwrap_or_default())?;
+/// Tells of an error of the client.
+pub fn report(error: &KafkaError) {
+    match error {
+        KafkaError::MessageConsumption(RDKafkaErrorCode::PollExceeded) => println!("evicted"),
+        error => eprintln!("{error}"),
+    }
+}
+
+/// What a message says: the event's id and the deposit.
+pub fn read<'a>(message: &'a BorrowedMessage<'_>) -> Result<(&'a str, Deposit)> {
+    let deposit = serde_json::from_slice(message.payload().unwrap_or_default())?;
     let headers = message.headers().context("a record without headers")?;
     let event = headers.iter().find(|header| header.key == "event_id").and_then(|header| header.value);
-    let event = str::from_utf8(event.context("a record without event_id")?)?;
+    Ok((str::from_utf8(event.context("a record without event_id")?)?, deposit))
+}
+
+/// Applies a message in a transaction of its own.
+pub async fn apply(task: &Task, message: &BorrowedMessage<'_>) -> Result<()> {
+    let (event, deposit) = read(message)?;
     let mut transaction = task.pool.begin().await?;
     task.work.credit(&mut transaction, event, &deposit).await?;
     transaction.commit().await?;
-    task.tally.finish();
+    task.tally.finish(message.partition(), message.offset());
     Ok(())
 }

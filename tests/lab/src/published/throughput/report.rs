@@ -1,142 +1,140 @@
-use serde::Serialize;
+use std::fmt::{self, Display};
+
+use serde_json::{Value, json};
 
 use super::super::chart::{Chart, Group, Panel, median_of, number};
 use super::super::output::Table;
-use super::super::statistics::median;
-use super::Variant;
-use super::trial::Trial;
+use super::latency::{Idle, Latency, Load};
+use super::ratios::{Ratios, ratio};
+use super::summary::Summary;
+use super::variant::Kind;
 
-/// All runs of a variant.
-#[derive(Serialize)]
-pub struct Summary {
-    experiment: &'static str,
-    pub variant: &'static str,
-    runs: usize,
-    lanes: u32,
-    kills: u64,
-    duplicates: u64,
-    lost: u64,
-    /// The median of the runs.
-    messages_per_second: f64,
-    /// To a1 in the same run; the median of the runs.
-    ratio_to_a1: f64,
-    published_messages_per_second: Option<f64>,
-    published_ratio_to_a1: Option<f64>,
-    trials: Vec<Trial>,
+/// Everything that a run has found.
+pub struct Report {
+    pub messages: u64,
+    pub rounds: u64,
+    pub summaries: Vec<Summary>,
+    pub loads: Vec<Load>,
+    pub idle: Option<Idle>,
 }
 
-impl Summary {
-    pub fn of_all<'a>(of: impl Iterator<Item = (&'a Variant, Vec<Trial>)>) -> Vec<Self> {
-        let mut summaries: Vec<Self> = Vec::new();
-        for (variant, trials) in of {
-            // a1 is the first.
-            let base = summaries.first().map_or(&trials, |first| &first.trials);
-            let published_base =
-                summaries.first().map_or(variant.published, |first| first.published_messages_per_second);
-            let ratios = trials
-                .iter()
-                .zip(base)
-                .map(|(trial, base)| trial.messages_per_second / base.messages_per_second);
-            let summary = Self {
-                experiment: "throughput",
-                variant: variant.name,
-                runs: trials.len(),
-                lanes: variant.lanes,
-                kills: 0,
-                duplicates: trials.iter().map(|trial| trial.counts.duplicates).sum(),
-                lost: trials.iter().map(|trial| trial.counts.lost).sum(),
-                messages_per_second: median(trials.iter().map(|trial| trial.messages_per_second)),
-                ratio_to_a1: median(ratios),
-                published_messages_per_second: variant.published,
-                published_ratio_to_a1: variant.published.zip(published_base).map(|(one, base)| one / base),
-                trials,
-            };
-            summaries.push(summary);
-        }
-        summaries
+impl Report {
+    pub fn json(&self) -> Value {
+        json!({
+            "experiment": "throughput",
+            "messages": self.messages,
+            "rounds": self.rounds,
+            "variants": self.summaries.iter().map(Summary::json).collect::<Vec<_>>(),
+            "latency": self.loads,
+            "idle_latency": self.idle,
+            "ratios": self.ratios().json(),
+        })
     }
-}
 
-/// Nobody is killed here: whatever is doubled or lost is a mistake, also of the experiment.
-pub fn failing(summary: &Summary, messages: u64) -> Vec<String> {
-    let mut failings = Vec::new();
-    for Trial { run, counts, .. } in &summary.trials {
-        if (counts.events, counts.duplicates, counts.lost, counts.unknown) != (messages, 0, 0, 0) {
-            failings.push(format!("{}, run {run}: {counts:?}", summary.variant));
-        }
+    fn ratios(&self) -> Ratios {
+        Ratios::of(&self.summaries, self.idle.as_ref())
     }
-    failings
-}
 
-pub fn table(summaries: &[Summary]) -> Table {
-    let mut table = Table::with_head([
-        "variant",
-        "messages/s",
-        "published",
-        "ratio to a1",
-        "published",
-        "every run (messages/s)",
-    ]);
-    let figure = |figure: Option<f64>, digits| {
-        figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.digits$}"))
-    };
-    for summary in summaries {
-        let runs: Vec<_> =
-            summary.trials.iter().map(|trial| format!("{:.0}", trial.messages_per_second)).collect();
-        table.add([
-            summary.variant.to_owned(),
-            figure(Some(summary.messages_per_second), 0),
-            figure(summary.published_messages_per_second, 1),
-            figure(Some(summary.ratio_to_a1), 2),
-            figure(summary.published_ratio_to_a1, 2),
-            runs.join(" "),
+    fn variants(&self) -> Table {
+        let mut table = Table::with_head([
+            "variant",
+            "messages",
+            "messages/s",
+            "to seed_loop",
+            "published",
+            "CPU ms per 1,000",
+            "of PostgreSQL",
+            "peak MB",
+            "every round",
+            "",
         ]);
+        let figure = |figure: Option<f64>, digits| {
+            figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.digits$}"))
+        };
+        for summary in &self.summaries {
+            let variant = summary.variant;
+            let rounds = summary.trials.iter().map(|trial| format!("{:.0}", trial.messages_per_second()));
+            table.add([
+                variant.name.to_owned(),
+                summary.messages().to_string(),
+                figure(Some(summary.messages_per_second()), 0),
+                figure(ratio(&self.summaries, variant.name, "seed_loop"), 2),
+                figure(variant.published, 1),
+                figure(Some(summary.consumer_cpu_ms()), 1),
+                figure(summary.database_cpu_ms(), 1),
+                figure(Some(summary.peak_mb()), 0),
+                rounds.collect::<Vec<_>>().join(" "),
+                variant.what.to_owned(),
+            ]);
+        }
+        table
     }
-    table
+
+    fn latency(&self) -> Table {
+        let mut table =
+            Table::with_head(["latency, publish to commit", "messages/s", "p50 ms", "p99 ms", "p99.9 ms"]);
+        let mut add = |what: String, latency: &Latency| {
+            table.add([
+                what,
+                latency.messages_per_second.to_string(),
+                format!("{:.1}", latency.p50_ms),
+                format!("{:.1}", latency.p99_ms),
+                format!("{:.1}", latency.p999_ms),
+            ]);
+        };
+        for Load { percent, latency } in &self.loads {
+            add(format!("adaptive at {percent} % of its limit"), latency);
+        }
+        for (name, of) in self.idle.iter().flat_map(Idle::medians) {
+            add(format!("{name}, idle"), &of);
+        }
+        table
+    }
+
+    /// By name: those with a transaction for each message were published in part.
+    pub fn charts(&self) -> [(&'static str, Chart); 2] {
+        let each = [("messages a second, a transaction for each message", Kind::Each)];
+        let many = [
+            ("messages a second, a statement after the other", Kind::Batch),
+            ("messages a second, a statement for all", Kind::Bulk),
+        ];
+        [("throughput", self.chart(&each)), ("throughput-batches", self.chart(&many))]
+    }
+
+    fn chart(&self, panels: &[(&str, Kind)]) -> Chart {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let messages = self.messages as f64;
+        let rounds = self.summaries.iter().map(|summary| summary.trials.len()).max().unwrap_or(0);
+        let panel = |(title, kind): &(&str, Kind)| Panel {
+            title: (*title).to_owned(),
+            groups: self
+                .summaries
+                .iter()
+                .filter(|summary| summary.variant.kind == *kind)
+                .map(group)
+                .collect(),
+        };
+        Chart {
+            title: format!("One consumer reads up to {} deposits into PostgreSQL", number(messages)),
+            subtitle: "published figures are of a consumer in Python on another machine: compare the ratios"
+                .to_owned(),
+            here: median_of(rounds),
+            panels: panels.iter().map(panel).collect(),
+        }
+    }
 }
 
-pub fn chart(summaries: &[Summary], messages: u64) -> Chart {
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    let messages = messages as f64;
-    let runs = summaries.iter().map(|summary| summary.runs).max().unwrap_or(0);
-    let base = summaries.first().map(|summary| &summary.trials);
-    let rates = |summary: &Summary| Group {
-        label: name(summary.variant),
-        published: summary.published_messages_per_second,
-        here: summary.trials.iter().map(|trial| trial.messages_per_second.round()).collect(),
-    };
-    let ratios = |summary: &Summary| Group {
-        label: name(summary.variant),
-        published: summary.published_ratio_to_a1,
-        here: summary
-            .trials
-            .iter()
-            .zip(base.into_iter().flatten())
-            .map(|(trial, base)| trial.messages_per_second / base.messages_per_second)
-            .collect(),
-    };
-    Chart {
-        title: format!("One consumer reads a topic of {} deposits into PostgreSQL", number(messages)),
-        subtitle: "published figures are of a consumer in Python on another machine: compare the ratios"
-            .to_owned(),
-        here: median_of(runs),
-        panels: vec![
-            Panel { title: "messages a second".to_owned(), groups: summaries.iter().map(rates).collect() },
-            Panel {
-                title: "ratio to a1 of the same run".to_owned(),
-                groups: summaries.iter().map(ratios).collect(),
-            },
-        ],
+impl Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}\n{}\n{}", self.variants(), self.latency(), self.ratios().table())
     }
 }
 
-fn name(variant: &str) -> Vec<String> {
-    let explained: &[&str] = match variant {
-        "a1" => &["auto-commit,", "one by one"],
-        "a2" => &["auto-commit,", "100 at a time"],
-        "b" => &["offset after", "the database"],
-        "c_one_lane" => &["handstamp,", "one at a time"],
-        _ => &["handstamp"],
-    };
-    std::iter::once(variant).chain(explained.iter().copied()).map(str::to_owned).collect()
+fn group(summary: &Summary) -> Group {
+    let label = summary.variant.name.split('_').map(str::to_owned);
+    Group {
+        label: label.collect(),
+        published: summary.variant.published,
+        here: summary.trials.iter().map(|trial| trial.messages_per_second().round()).collect(),
+    }
 }

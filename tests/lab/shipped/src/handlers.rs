@@ -1,0 +1,37 @@
+use handstamp::{EventId, Json, State, idempotent};
+use sqlx::PgConnection;
+
+use crate::{Deposit, Work};
+
+/// As it is without options.
+#[idempotent(consumer = "wallet-credits", key = header("event_id"))]
+pub async fn credit(
+    EventId(event): EventId,
+    Json(deposit): Json<Deposit>,
+    State(work): State<Work>,
+    conn: &mut PgConnection,
+) -> sqlx::Result<()> {
+    work.credit(conn, &event, &deposit).await
+}
+
+/// Each message in a transaction of its own.
+#[idempotent(consumer = "wallet-credits", key = header("event_id"), batch = 1)]
+pub async fn credit_alone(
+    EventId(event): EventId,
+    Json(deposit): Json<Deposit>,
+    State(work): State<Work>,
+    conn: &mut PgConnection,
+) -> sqlx::Result<()> {
+    work.credit(conn, &event, &deposit).await
+}
+
+/// All messages of a transaction at once.
+#[idempotent(consumer = "wallet-credits", key = header("event_id"), batch = 5_000)]
+pub async fn credit_all(
+    events: Vec<EventId>,
+    deposits: Vec<Json<Deposit>>,
+    conn: &mut PgConnection,
+) -> sqlx::Result<()> {
+    let deposits = events.iter().zip(&deposits).map(|(EventId(event), Json(deposit))| (&**event, deposit));
+    Work::credit_all(conn, deposits).await
+}
