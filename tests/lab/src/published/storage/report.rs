@@ -1,29 +1,45 @@
+use std::fmt::{self, Display};
+
 use serde_json::{Map, Value, json};
 
 use super::super::chart::{Chart, Group, Panel, number};
 use super::super::output::Table;
+use super::claims::ClaimCost;
 use super::ids::Ids;
+
+/// By how much a claim may grow dearer while the table grows tenfold.
+const AT_MOST: f64 = 1.3;
 
 /// Bytes per id, in the order of [`Ids::ALL`].
 pub struct Report {
     rows: u64,
     pub plain: Vec<f64>,
     pub handstamp: Vec<f64>,
+    pub claims: Vec<ClaimCost>,
 }
 
 impl Report {
     pub fn of(rows: u64) -> Self {
-        Self { rows, plain: Vec::new(), handstamp: Vec::new() }
+        Self { rows, plain: Vec::new(), handstamp: Vec::new(), claims: Vec::new() }
     }
 
     pub fn json(&self) -> Value {
         let mut bytes = Map::new();
         for (ids, plain, _) in self.lines() {
-            bytes.insert(ids.name().to_owned(), rounded(plain));
+            bytes.insert(ids.name().to_owned(), rounded(plain).into());
         }
         for (ids, _, handstamp) in self.lines() {
-            bytes.insert(format!("handstamp_{}", ids.name()), rounded(handstamp));
+            bytes.insert(format!("handstamp_{}", ids.name()), rounded(handstamp).into());
         }
+        let claims = self.claims.iter().map(|claim| {
+            json!({
+                "ids": claim.ids.name(),
+                "rows": claim.rows,
+                "micros_per_key": claim.micros.map(rounded),
+                "ratio": rounded(claim.ratio()),
+                "at_most": AT_MOST,
+            })
+        });
         let published = Ids::ALL.map(|ids| (ids.name().to_owned(), ids.published().into()));
         let published: Map<_, Value> = published.into_iter().collect();
         json!({
@@ -31,10 +47,11 @@ impl Report {
             "rows": self.rows,
             "bytes_per_id": bytes,
             "published_bytes_per_id": published,
+            "claims": claims.collect::<Vec<_>>(),
         })
     }
 
-    pub fn table(&self) -> Table {
+    fn bytes(&self) -> Table {
         let mut table =
             Table::with_head(["ids", "plain table", "published", "handstamp", "of the plain table"]);
         for (ids, plain, handstamp) in self.lines() {
@@ -44,6 +61,26 @@ impl Report {
                 format!("{:.1}", ids.published()),
                 format!("{handstamp:.1}"),
                 format!("{:.0} %", handstamp / plain * 100.0),
+            ]);
+        }
+        table
+    }
+
+    fn claims(&self) -> Table {
+        let mut table =
+            Table::with_head(["claims", "rows", "µs a key", "rows", "µs a key", "ratio", "at most", "met"]);
+        for claim in &self.claims {
+            let [rows, more_rows] = claim.rows;
+            let [micros, more_micros] = claim.micros;
+            table.add([
+                claim.ids.name().to_owned(),
+                rows.to_string(),
+                format!("{micros:.2}"),
+                more_rows.to_string(),
+                format!("{more_micros:.2}"),
+                format!("{:.2}", claim.ratio()),
+                AT_MOST.to_string(),
+                if claim.ratio() <= AT_MOST { "yes" } else { "no" }.to_owned(),
             ]);
         }
         table
@@ -76,6 +113,12 @@ impl Report {
     }
 }
 
-fn rounded(bytes: f64) -> Value {
-    ((bytes * 10.0).round() / 10.0).into()
+impl Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}\n{}", self.bytes(), self.claims())
+    }
+}
+
+fn rounded(figure: f64) -> f64 {
+    (figure * 100.0).round() / 100.0
 }

@@ -34,6 +34,12 @@ pub async fn plain(ids: Ids, rows: u64, progress: &ProgressBar) -> Result<f64> {
 /// Bytes per id in handstamp's inbox.
 pub async fn handstamp(ids: Ids, rows: u64, progress: &ProgressBar) -> Result<f64> {
     let database = TestDatabase::migrated(async |pool: &PgPool| handstamp::migrate(pool).await).await;
+    fill_inbox(database.pool(), ids, rows, progress).await?;
+    bytes_per_id(database.pool(), "handstamp.inbox", rows).await
+}
+
+/// Adds so many ids to handstamp's inbox.
+pub async fn fill_inbox(pool: &PgPool, ids: Ids, rows: u64, progress: &ProgressBar) -> Result<()> {
     for batch in batches(rows) {
         let keys = (0..batch).map(|_| ids.stored(ids.draw())).collect::<Result<Vec<_>>>()?;
         // What the claim of a message writes: seconds since 2020, the consumer's number, the key.
@@ -42,11 +48,11 @@ pub async fn handstamp(ids: Ids, rows: u64, progress: &ProgressBar) -> Result<f6
              SELECT extract(epoch FROM now() - '2020-01-01 00:00+00')::int4, 1, key FROM unnest($1::bytea[]) AS key",
         )
         .bind(keys)
-        .execute(database.pool())
+        .execute(pool)
         .await?;
         progress.inc(batch);
     }
-    bytes_per_id(database.pool(), "handstamp.inbox", rows).await
+    Ok(())
 }
 
 /// How many ids each statement has.
