@@ -1,7 +1,7 @@
-use handstamp::{EventId, Json, State, idempotent};
+use handstamp::{BoxError, Effects, EventId, Json, State, idempotent};
 use sqlx::PgConnection;
 
-use crate::{Deposit, Work};
+use crate::{CREDIT, Deposit, RECORD, Work};
 
 /// As it is without options.
 #[idempotent(consumer = "wallet-credits", key = header("event_id"))]
@@ -34,4 +34,16 @@ pub async fn credit_all(
 ) -> sqlx::Result<()> {
     let deposits = events.iter().zip(&deposits).map(|(EventId(event), Json(deposit))| (&**event, deposit));
     Work::credit_all(conn, deposits).await
+}
+
+/// Each message's statements recorded, for the runtime to write.
+#[idempotent(consumer = "wallet-credits", key = header("event_id"))]
+pub fn record(
+    EventId(event): EventId,
+    Json(deposit): Json<Deposit>,
+    effects: &mut Effects,
+) -> Result<(), BoxError> {
+    effects.execute(CREDIT, (deposit.amount, deposit.account));
+    effects.execute(RECORD, (event, deposit.account, deposit.amount));
+    Ok(())
 }

@@ -2,7 +2,7 @@ use handstamp::{Kafka, Notice, Worker, WorkerError};
 use sqlx::PgPool;
 
 use crate::Work;
-use crate::handlers::{credit, credit_all, credit_alone};
+use crate::handlers::{credit, credit_all, credit_alone, record};
 
 /// Where a worker reads, and from whom.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub enum Handling {
     Batch1,
     /// All of a transaction at once.
     Bulk,
+    /// Without waiting: what is written is recorded.
+    WriteOnly,
 }
 
 /// What happened to a worker.
@@ -71,6 +73,7 @@ pub async fn run(
         Handling::Adaptive => worker.consume::<credit>(source.topic),
         Handling::Batch1 => worker.consume::<credit_alone>(source.topic),
         Handling::Bulk => worker.consume::<credit_all>(source.topic),
+        Handling::WriteOnly => worker.consume::<record>(source.topic),
     };
     worker.run().await
 }

@@ -39,6 +39,8 @@ pub enum Consumer {
     Batch1,
     /// c with a handler that takes all messages of a transaction.
     Bulk,
+    /// c with a handler that records what it writes.
+    WriteOnly,
     SeedLoop,
     Handwritten,
     HandwrittenBatch,
@@ -106,6 +108,7 @@ impl Consumer {
             Self::C => Some(Handling::Adaptive),
             Self::Batch1 => Some(Handling::Batch1),
             Self::Bulk => Some(Handling::Bulk),
+            Self::WriteOnly => Some(Handling::WriteOnly),
             _ => None,
         }
     }

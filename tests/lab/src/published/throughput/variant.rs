@@ -25,7 +25,7 @@ pub enum Kind {
 
 /// A variant is a line here, a consumer by that name, and what is claimed of it in `ratios.rs`. All have the same
 /// six lanes and a pool to match, unless they say that they have one.
-pub const VARIANTS: [Variant; 16] = [
+pub const VARIANTS: [Variant; 17] = [
     published("a1", Consumer::A1, 445.1, "one lane, no inbox, automatic offset commits"),
     published("a2", Consumer::A2, 447.5, "the same, 100 taken at a time"),
     published("b", Consumer::B, 347.8, "one lane, no inbox, an offset commit for each message"),
@@ -49,6 +49,13 @@ pub const VARIANTS: [Variant; 16] = [
     variant("pipelined", Consumer::Pipelined, Kind::Batch, 4, "500 to a transaction, statements pipelined"),
     variant("no_inbox", Consumer::NoInbox, Kind::Batch, 4, "500 to a transaction, nothing remembered"),
     variant("adaptive", Consumer::C, Kind::Batch, 4, "handstamp as it is without options"),
+    variant(
+        "write_only",
+        Consumer::WriteOnly,
+        Kind::Batch,
+        4,
+        "handstamp with a handler that records what it writes",
+    ),
     variant("raw", Consumer::Raw, Kind::Batch, 4, "the statements alone, 500 to a transaction, from memory"),
     variant(
         "handwritten_bulk",
