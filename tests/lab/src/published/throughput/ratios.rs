@@ -107,3 +107,45 @@ fn figure(ratio: Option<f64>) -> String {
 fn rounded(ratio: f64) -> f64 {
     (ratio * 1_000.0).round() / 1_000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::consumers::Reading;
+    use super::super::trial::Trial;
+    use super::super::variant::VARIANTS;
+    use super::*;
+
+    /// A variant that did so many messages in a second, round by round.
+    fn summary(name: &str, rounds: &[(u64, u64)]) -> Summary {
+        let variant = VARIANTS.iter().find(|variant| variant.name == name).unwrap();
+        let reading = Reading { micros: 1_000_000, consumer_cpu_ms: 0, database_cpu_ms: None, peak_kb: 0 };
+        let trials =
+            rounds.iter().map(|(round, messages)| Trial { round: *round, messages: *messages, reading });
+        Summary { variant, trials: trials.collect() }
+    }
+
+    #[test]
+    fn every_claim_is_of_variants_that_are_run() {
+        let run = |name: &str| VARIANTS.iter().any(|variant| variant.name == name);
+        for claim in &CLAIMS {
+            assert!(run(claim.of) && run(claim.to) && claim.limit.is_none_or(run), "{}", claim.name);
+        }
+    }
+
+    #[test]
+    fn a_variant_is_compared_with_the_other_of_the_same_round() {
+        // A slow hour has halved both in the second round, and the third failed on one side.
+        let summaries = [
+            summary("adaptive", &[(1, 1_000), (2, 500), (3, 9_000)]),
+            summary("seed_loop", &[(1, 100), (2, 50)]),
+        ];
+        assert_eq!(ratio(&summaries, "adaptive", "seed_loop").map(rounded), Some(10.0));
+    }
+
+    #[test]
+    fn what_was_not_run_has_no_ratio() {
+        let summaries = [summary("adaptive", &[(1, 1_000)]), summary("seed_loop", &[])];
+        assert_eq!(ratio(&summaries, "adaptive", "seed_loop"), None);
+        assert_eq!(ratio(&summaries, "adaptive", "raw"), None);
+    }
+}

@@ -46,7 +46,6 @@ impl Report {
             "of PostgreSQL",
             "peak MB",
             "every round",
-            "",
         ]);
         let figure = |figure: Option<f64>, digits| {
             figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.digits$}"))
@@ -55,7 +54,7 @@ impl Report {
             let variant = summary.variant;
             let rounds = summary.trials.iter().map(|trial| format!("{:.0}", trial.messages_per_second()));
             table.add([
-                variant.name.to_owned(),
+                format!("{:<17}  {}", variant.name, variant.what),
                 summary.messages().to_string(),
                 figure(Some(summary.messages_per_second()), 0),
                 figure(ratio(&self.summaries, variant.name, "seed_loop"), 2),
@@ -64,7 +63,6 @@ impl Report {
                 figure(summary.database_cpu_ms(), 1),
                 figure(Some(summary.peak_mb()), 0),
                 rounds.collect::<Vec<_>>().join(" "),
-                variant.what.to_owned(),
             ]);
         }
         table
