@@ -11,10 +11,11 @@ use super::ids::Ids;
 use super::tables;
 
 /// Keys in a claim, as many as handstamp takes into a transaction without options.
-const KEYS: usize = 500;
-/// Claims that are not timed: the pages that they need have to be in memory.
-const WARM_UP: usize = 50;
-const TIMED: usize = 200;
+const KEYS: u64 = 500;
+const TIMED: u64 = 200;
+/// So many rows there are for each key that is claimed before the clock starts: every page is in memory then, and
+/// was written since the checkpoint.
+const ROWS_PER_WARM_UP: u64 = 20;
 
 /// What a claim costs in tables that differ in size alone.
 pub struct ClaimCost {
@@ -36,8 +37,9 @@ impl ClaimCost {
             for statement in ["VACUUM (ANALYZE) handstamp.inbox", "CHECKPOINT"] {
                 sqlx::query(statement).execute(&mut connection).await?;
             }
-            *micros = per_key(&mut connection, ids).await?;
-            filled = rows + (WARM_UP + TIMED) as u64 * KEYS as u64;
+            let warm_up = rows / ROWS_PER_WARM_UP / KEYS;
+            *micros = per_key(&mut connection, ids, warm_up).await?;
+            filled = rows + (warm_up + TIMED) * KEYS;
         }
         Ok(Self { ids, rows, micros })
     }
@@ -49,17 +51,17 @@ impl ClaimCost {
     }
 }
 
-async fn per_key(connection: &mut PgConnection, ids: Ids) -> Result<f64> {
-    let mut took = Vec::with_capacity(TIMED);
-    for claim in 0..WARM_UP + TIMED {
+async fn per_key(connection: &mut PgConnection, ids: Ids, warm_up: u64) -> Result<f64> {
+    let mut took = Vec::new();
+    for claim in 0..warm_up + TIMED {
         let keys = (0..KEYS).map(|_| ids.stored(ids.draw())).collect::<Result<Vec<_>>>()?;
         let mut transaction = connection.begin().await?;
         let started = Instant::now();
         let claimed = sqlx::query(CLAIM).bind(keys).execute(&mut *transaction).await?;
         let elapsed = started.elapsed();
         transaction.commit().await?;
-        ensure!(claimed.rows_affected() == KEYS as u64, "new keys were known already");
-        if claim >= WARM_UP {
+        ensure!(claimed.rows_affected() == KEYS, "new keys were known already");
+        if claim >= warm_up {
             took.push(elapsed);
         }
     }
