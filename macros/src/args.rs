@@ -7,8 +7,17 @@ use syn::{Error, Ident, LitStr, Result, Token};
 use crate::errors::Errors;
 use crate::spelling::{nearest, suggest};
 
-const OPTIONS: [&str; 8] =
-    ["consumer", "key", "attempts", "timeout", "batch", "start_at", "on_tombstone", "on_out_of_range"];
+const OPTIONS: [&str; 9] = [
+    "consumer",
+    "key",
+    "order",
+    "attempts",
+    "timeout",
+    "batch",
+    "start_at",
+    "on_tombstone",
+    "on_out_of_range",
+];
 
 /// What was given to the attribute, as written: values keep their tokens until they are asked for.
 pub struct Args {

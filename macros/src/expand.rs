@@ -257,6 +257,7 @@ mod tests {
             quote! {
                 consumer = "audit",
                 key = (uuid(header("id")), json("/a", "/b"), with(keys::tenant)),
+                order = key,
                 attempts = 3,
                 timeout = "2 minutes",
                 on_tombstone = park,
@@ -269,7 +270,7 @@ mod tests {
                 ) -> Result<(), BoxError> {}
             },
             &expect![[r#"
-                /// The handler `r#type` of the consumer `audit`: key `(uuid(header("id")), json("/a"), json("/b"), with(keys::tenant))`, `attempts = 3`, `timeout = "120000 ms"`, `on_tombstone = park`.
+                /// The handler `r#type` of the consumer `audit`: key `(uuid(header("id")), json("/a"), json("/b"), with(keys::tenant))`, `order = key`, `attempts = 3`, `timeout = "120000 ms"`, `on_tombstone = park`.
                 #[allow(non_camel_case_types, dead_code, unreachable_pub, missing_debug_implementations)]
                 pub struct r#type {}
                 #[allow(deprecated)]
@@ -303,6 +304,7 @@ mod tests {
                             ],
                         );
                         const OPTIONS: ::handstamp::Options = ::handstamp::Options::new()
+                            .order(::handstamp::Order::Key)
                             .attempts(3u32)
                             .timeout_ms(120000u64)
                             .on_tombstone(::handstamp::OnTombstone::Park);

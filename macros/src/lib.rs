@@ -89,6 +89,7 @@ use proc_macro::TokenStream;
 /// |---|---|---|
 /// | `consumer` | the name its messages are remembered under, and by default the Kafka group: 1 to 200 of `a-z A-Z 0-9 . _ -`. Another name later is refused at start, since it would make every message new again | required |
 /// | `key` | what makes two deliveries the same message, see below | required |
+/// | `order` | which messages of a partition are applied one after the other: all of a `partition`, those of one Kafka message `key`, or `none`; see below | `partition` |
 /// | `batch` | how many messages of a backlog one transaction may hold, from 1 (each on its own) to 10,000; see below | 500 |
 /// | `attempts` | how often a failing message is tried before it is parked, from 1 | 5 |
 /// | `timeout` | the longest one call may take: `"500 ms"`, `"30 seconds"`, `"2 minutes"`, up to `"1 day"` | 30 seconds |
@@ -104,6 +105,23 @@ use proc_macro::TokenStream;
 /// the one at fault is tried again or parked. So a call may be undone for a neighbour's sake: what a handler does
 /// outside the database needs an idempotency key in any case. `now()` is the same for all messages of a batch, and
 /// rows that one has written are locked until the last is done. `batch = 1` turns it off.
+///
+/// # Order
+///
+/// With `order = partition` a message that is slow, or tried again, holds up all behind it. With `order = key` it holds
+/// up those of its Kafka message key, which stay in order, retries included, and few others: keys are spread over 16
+/// tracks that run side by side, and some share one. Messages without a message key have no order. With `order = none`
+/// each goes to whichever track has time for it next, and one that is tried again holds up nothing but its track.
+///
+/// - There are as many transactions at a time as tracks have something to do, but never more than the pool allows;
+///   partitions take turns. They commit one after the other, since each writes the progress of the partition: what
+///   runs side by side is the work of the handlers.
+/// - Kafka's offset stays at the lowest message that is not dealt with. After a crash those behind it come again, and
+///   are known. Once 1,000 messages of a partition wait, no more are fetched until half of them are done: a key that
+///   is slow for long, and has many messages, stops the others in the end.
+/// - A message that is parked lets later ones of its key pass, as with `order = partition`.
+/// - Handlers side by side that write the same rows wait for each other, and may deadlock. Of a deadlock the database
+///   gives one up, which is run again with fewer messages. Where the message key names the row, there are none.
 ///
 /// # Many messages at a time
 ///

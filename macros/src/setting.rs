@@ -1,4 +1,4 @@
-//! The options beyond `consumer` and `key`: `attempts`, `timeout`, `batch` and what to do in certain cases.
+//! The options beyond `consumer` and `key`: `order`, `attempts`, `timeout`, `batch` and what to do in certain cases.
 
 use std::fmt;
 
@@ -17,6 +17,7 @@ const MOST_IN_A_BATCH: usize = 10_000;
 
 /// An option that was given, checked. What was not given is left to the runtime's default.
 pub enum Setting {
+    Order(Choice),
     Attempts(u32),
     TimeoutMs(u64),
     Batch(usize),
@@ -32,6 +33,9 @@ pub struct Choice {
     variant: &'static str,
 }
 
+const PARTITION: Choice = Choice { word: "partition", variant: "Partition" };
+const KEY: Choice = Choice { word: "key", variant: "Key" };
+const NONE: Choice = Choice { word: "none", variant: "None" };
 const EARLIEST: Choice = Choice { word: "earliest", variant: "Earliest" };
 const LATEST: Choice = Choice { word: "latest", variant: "Latest" };
 const SKIP: Choice = Choice { word: "skip", variant: "Skip" };
@@ -40,10 +44,12 @@ const STOP: Choice = Choice { word: "stop", variant: "Stop" };
 
 impl Setting {
     pub fn read_all(args: &Args, errors: &mut Errors) -> Vec<Self> {
+        let order = |input: ParseStream| choice(input, "order", [PARTITION, KEY, NONE]);
         let start_at = |input: ParseStream| choice(input, "start_at", [EARLIEST, LATEST]);
         let on_tombstone = |input: ParseStream| choice(input, "on_tombstone", [SKIP, PARK]);
         let on_out_of_range = |input: ParseStream| choice(input, "on_out_of_range", [STOP, EARLIEST]);
         [
+            args.read("order", order, errors).map(Self::Order),
             args.read("attempts", attempts, errors).map(Self::Attempts),
             args.read("timeout", timeout, errors).map(Self::TimeoutMs),
             args.read("batch", batch, errors).map(Self::Batch),
@@ -98,12 +104,14 @@ fn timeout(input: ParseStream) -> Result<u64> {
     }
 }
 
-fn choice(input: ParseStream, option: &str, choices: [Choice; 2]) -> Result<Choice> {
+fn choice<const N: usize>(input: ParseStream, option: &str, choices: [Choice; N]) -> Result<Choice> {
     let tokens: TokenStream = input.parse()?;
     let word = parse2::<Ident>(tokens.clone()).map(|word| word.to_string()).unwrap_or_default();
     choices.into_iter().find(|choice| choice.word == word).ok_or_else(|| {
-        let [one, other] = choices.map(|choice| choice.word);
-        Error::new_spanned(tokens, format!("`{option}` is one of the words `{one}` and `{other}`"))
+        let words = choices.map(|choice| format!("`{}`", choice.word));
+        let (last, others) =
+            words.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+        Error::new_spanned(tokens, format!("`{option}` is one of the words {} and {last}", others.join(", ")))
     })
 }
 
@@ -111,6 +119,7 @@ fn choice(input: ParseStream, option: &str, choices: [Choice; 2]) -> Result<Choi
 impl ToTokens for Setting {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         tokens.extend(match self {
+            Self::Order(choice) => quote!(.order(::handstamp::Order::#choice)),
             Self::Attempts(attempts) => quote!(.attempts(#attempts)),
             Self::TimeoutMs(milliseconds) => quote!(.timeout_ms(#milliseconds)),
             Self::Batch(messages) => quote!(.batch(#messages)),
@@ -131,6 +140,7 @@ impl ToTokens for Choice {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Order(choice) => write!(f, "order = {}", choice.word),
             Self::Attempts(attempts) => write!(f, "attempts = {attempts}"),
             Self::TimeoutMs(milliseconds) => write!(f, "timeout = \"{milliseconds} ms\""),
             Self::Batch(messages) => write!(f, "batch = {messages}"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::failure::{BoxError, Failure};
+use crate::flow::Order;
 use crate::inbox::Access;
 use crate::key::KeySource;
 use crate::message::Argument;
@@ -66,6 +67,7 @@ impl<E: Into<BoxError> + Send + 'static> Outcome for Result<(), E> {
 pub struct Options {
     pub(crate) attempts: u32,
     pub(crate) timeout: Duration,
+    pub(crate) order: Order,
     pub(crate) batch: usize,
     pub(crate) start_at: StartAt,
     pub(crate) on_tombstone: OnTombstone,
@@ -101,13 +103,14 @@ pub enum OnOutOfRange {
 }
 
 impl Options {
-    /// What holds where the attribute is silent: 5 attempts, 30 seconds, up to 500 messages to a transaction,
-    /// earliest, skip, stop.
+    /// What holds where the attribute is silent: in the order of the partition, 5 attempts, 30 seconds, up to 500
+    /// messages to a transaction, earliest, skip, stop.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             attempts: 5,
             timeout: Duration::from_secs(30),
+            order: Order::Partition,
             batch: 500,
             start_at: StartAt::Earliest,
             on_tombstone: OnTombstone::Skip,
@@ -126,6 +129,13 @@ impl Options {
     #[must_use]
     pub const fn timeout_ms(mut self, milliseconds: u64) -> Self {
         self.timeout = Duration::from_millis(milliseconds);
+        self
+    }
+
+    /// Which messages of a partition are applied one after the other.
+    #[must_use]
+    pub const fn order(mut self, order: Order) -> Self {
+        self.order = order;
         self
     }
 

@@ -180,6 +180,14 @@ mod enabled {
             RecordedIsForgotten = "recorded-is-forgotten",
             /// What failed together runs alone, each with the watermark of all.
             BatchPassesPoison = "batch-passes-poison",
+            /// A track does not look at what the others have not finished.
+            WatermarkOfTrack = "watermark-of-track",
+            /// What was dealt with out of turn is not looked for in the row.
+            AheadUnproved = "ahead-unproved",
+            /// A record that is tried again comes behind another key.
+            RetryChangesTrack = "retry-changes-track",
+            /// Dead letters above `passed` are not looked at.
+            ParkedBelowPassed = "parked-below-passed",
             /// A late record is one below `next`, not below `passed`.
             LateByNext = "late-by-next",
             /// Dead letters are not looked at.

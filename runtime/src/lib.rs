@@ -100,6 +100,7 @@ mod worker;
 
 pub use apply::{Disposition, apply, apply_with_state};
 pub use failure::{BoxError, Failure, FailureKind, Rejection, reject};
+pub use flow::Order;
 pub use handler::{Handler, OnOutOfRange, OnTombstone, Options, Outcome, StartAt};
 pub use handstamp_macros::idempotent;
 pub use inbox::{Access, Inbox, Store};

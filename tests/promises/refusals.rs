@@ -69,7 +69,7 @@ async fn a_database_without_the_inbox_says_how_to_migrate() {
     let refusal = refusal(worker.consume::<credit>("deposits")).await;
     assert_eq!(
         refusal,
-        "the inbox tables are at version 0 and this program needs 1: run `handstamp migrate` (or call \
+        "the inbox tables are at version 0 and this program needs 2: run `handstamp migrate` (or call \
          `handstamp::migrate(&pool)`) with a role that may create tables"
     );
 }

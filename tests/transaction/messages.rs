@@ -1,6 +1,7 @@
 use std::future::pending;
 use std::sync::Arc;
 
+use handstamp::flow::Ahead;
 use handstamp::internal::progress::{self, Progress, TrackedPartition, Tracking};
 use handstamp::internal::{Connections, Consumer, Job, JobFailure, Task, consumers};
 use handstamp::{Disposition, Failure, FailureKind, Message, Position, Store};
@@ -46,7 +47,8 @@ impl<DB: Store> Assigned<DB> {
     }
 
     pub fn tracking(&self, watermark: i64) -> Tracking {
-        Tracking { partition: self.partition.clone(), watermark, acknowledged: self.acknowledged }
+        let (partition, acknowledged) = (self.partition.clone(), self.acknowledged);
+        Tracking { partition, watermark, acknowledged, ahead: Ahead::default() }
     }
 
     /// Runs a message whose offset is the next in order.

@@ -7,7 +7,7 @@ use super::read::Reading;
 use super::run::Run;
 use super::{DatabaseOf, Disposition, Job, JobFailure, NeedsOf, Registered};
 use crate::failure::{Failure, FailureKind, report};
-use crate::flow::{self, Answer, Course, Member, Setback, Step};
+use crate::flow::{self, Answer, Course, Member, Offset, Setback, Step};
 use crate::handler::Handler;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::dead_letters::Reason;
@@ -110,7 +110,7 @@ impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'
                     self.answer(written)
                 }
                 Step::Park(member) => self.park(member, consumer, &mut inbox).await,
-                Step::Guard { fresh } => self.answer(inbox.guard(&self.run.guard(consumer, fresh)).await),
+                Step::Guard { fresh } => self.guard(course, consumer, fresh, &mut inbox).await,
                 Step::Commit => return course.answer(self.answer(inbox.commit().await)),
                 Step::RollBack(_) => return course.answer(self.roll_back(inbox).await),
                 Step::List => {
@@ -213,6 +213,20 @@ impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'
         let letter = parting.letter(self.run, reading.message, consumer, reading.stored.as_deref());
         let written = park::write(inbox.transaction(), &letter).await;
         self.answer(written)
+    }
+
+    async fn guard(
+        &mut self,
+        course: &Course,
+        consumer: ConsumerId,
+        fresh: Option<Offset>,
+        inbox: &mut Inbox<DatabaseOf<H>>,
+    ) -> Answer {
+        let applied = self.readings.iter().enumerate().filter(|(member, _)| course.is_handled(*member));
+        let applied = applied.filter_map(|(_, reading)| self.run.position(reading.message));
+        let applied: Vec<_> = applied.map(|(_, offset)| offset).collect();
+        let guarded = inbox.guard(&self.run.guard(consumer, fresh, &applied)).await;
+        self.answer(guarded)
     }
 
     async fn roll_back(&mut self, inbox: Inbox<DatabaseOf<H>>) -> Answer {

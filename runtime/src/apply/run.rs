@@ -54,9 +54,14 @@ impl<'a, DB: Store> Run<'a, DB> {
     }
 
     /// What must hold before the messages are committed; `fresh` is the lowest offset that this transaction
-    /// deals with.
-    pub(super) fn guard(&self, consumer: ConsumerId, fresh: Option<Offset>) -> Guard<'a> {
+    /// deals with, and these are those that it applies.
+    pub(super) fn guard<'g>(
+        &'g self,
+        consumer: ConsumerId,
+        fresh: Option<Offset>,
+        applied: &'g [i64],
+    ) -> Guard<'g> {
         let ceiling = fresh.map_or(i64::MAX, |offset| offset.0);
-        Guard { consumer, tracking: self.tracking(), ceiling }
+        Guard { consumer, tracking: self.tracking(), ceiling, applied }
     }
 }

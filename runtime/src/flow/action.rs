@@ -1,4 +1,4 @@
-use super::{Epoch, JobId, LaneId, NextOffset, Offset, Tp};
+use super::{Epoch, JobId, LaneId, NextOffset, Offset, Offsets, Tp};
 
 /// What the shell is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +52,15 @@ pub enum Action<R> {
     Finished,
 }
 
-/// One run of the first records of a lane, in one transaction.
+/// One run of the first records of a track, in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job<R> {
     /// Its number.
     pub id: JobId,
     /// The lane it runs in.
     pub lane: LaneId,
+    /// The lane's track, from 0.
+    pub track: u16,
     /// The epoch it belongs to.
     pub epoch: Epoch,
     /// The records, in the order of their offsets: one or more. A record that has failed is alone.
@@ -71,6 +73,18 @@ pub struct Job<R> {
     pub watermark: NextOffset,
     /// What the row's `next` is at least, unless the database went back in time.
     pub acknowledged: NextOffset,
+    /// What is dealt with out of turn.
+    pub ahead: Ahead,
+}
+
+/// What is dealt with out of turn, at the row's `next` or above: a row that went back in time need not be lower
+/// than before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ahead {
+    /// What the row must have, unless the database went back in time: acknowledged in this epoch.
+    pub relied: Offsets,
+    /// What the row is given, dealt with by this transaction.
+    pub added: Offsets,
 }
 
 /// A record of a job.
@@ -92,7 +106,7 @@ pub enum Task {
 }
 
 /// A row to write, or to read again where `watermark` equals `acknowledged`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Save {
     /// The lane.
     pub lane: LaneId,
@@ -102,6 +116,8 @@ pub struct Save {
     pub watermark: NextOffset,
     /// What the row's `next` is at least, unless the database went back in time.
     pub acknowledged: NextOffset,
+    /// As [`Ahead::relied`].
+    pub relied: Offsets,
 }
 
 /// Why a partition is to be assigned anew.

@@ -1,18 +1,19 @@
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::commit::Commits;
+use super::line::Line;
 use super::partition::Partition;
 use super::save::Saves;
 use super::{
-    Action, Epoch, Event, JobId, LaneId, LaneStart, Millis, NextOffset, Offset, Outcome, ReassignReason,
-    Snapshot, StopReason, Tp,
+    Action, Epoch, Event, JobId, LaneStart, Millis, NextOffset, Offset, OrderKey, Outcome, ReassignReason,
+    Snapshot, StopReason, Tp, TrackId,
 };
 use crate::laboratory::mutant;
 
 /// The core's limits and periods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Jobs at a time, over all lanes: as many as there are connections for them. At least 1.
+    /// Jobs at a time, over all tracks: as many as there are connections for them. At least 1.
     pub max_running: usize,
     /// A partition that holds this many records is paused,
     pub records_high: usize,
@@ -67,10 +68,10 @@ pub struct Core<R> {
     /// Given up in this step.
     pub(super) released: Vec<Tp>,
     pub(super) lifecycle: Lifecycle,
-    /// Lanes with a job that has not ended, whatever its epoch.
-    pub(super) busy: BTreeSet<LaneId>,
-    pub(super) ready: VecDeque<LaneId>,
-    pub(super) waiting: BTreeSet<(Millis, LaneId)>,
+    /// Tracks with a job that has not ended, whatever its epoch.
+    pub(super) busy: BTreeSet<TrackId>,
+    pub(super) ready: Line,
+    pub(super) waiting: BTreeSet<(Millis, TrackId)>,
     pub(super) next_job: u64,
     bytes: usize,
     /// Whether too many bytes are held.
@@ -86,7 +87,7 @@ pub(super) enum Lifecycle {
 
 #[derive(Debug)]
 pub(super) struct Running {
-    pub(super) lane: LaneId,
+    pub(super) track: TrackId,
     pub(super) epoch: Epoch,
     pub(super) offsets: Vec<Offset>,
     pub(super) watermark: NextOffset,
@@ -108,7 +109,7 @@ impl<R: Clone> Core<R> {
             released: Vec::new(),
             lifecycle: Lifecycle::Running,
             busy: BTreeSet::new(),
-            ready: VecDeque::new(),
+            ready: Line::default(),
             waiting: BTreeSet::new(),
             next_job: 0,
             bytes: 0,
@@ -121,9 +122,12 @@ impl<R: Clone> Core<R> {
     pub fn step(&mut self, now: Millis, event: Event<R>, actions: &mut Vec<Action<R>>) {
         self.now = self.now.max(now);
         match event {
-            Event::Assigned { tp, epoch, start, lanes } => self.assigned(tp, epoch, start, lanes, actions),
-            Event::Record { tp, epoch, offset, bytes, handle } => {
-                self.fetched(tp, epoch, offset, bytes, handle, actions);
+            Event::Assigned { tp, epoch, start, lanes } => self.assigned(tp, epoch, start, &lanes, actions),
+            Event::Record { tp, epoch, offset, key, bytes, handle } => {
+                if self.fetched(tp, epoch, offset, key, bytes, handle) {
+                    self.watch_memory(actions);
+                    self.regulate(tp, actions);
+                }
             }
             Event::Position { tp, epoch, position } => self.idle(tp, epoch, position),
             Event::Finished { job, outcome } => self.finished(job, outcome, actions),
@@ -170,7 +174,7 @@ impl<R: Clone> Core<R> {
         tp: Tp,
         epoch: Epoch,
         start: Option<NextOffset>,
-        lanes: Vec<LaneStart>,
+        lanes: &[LaneStart],
         actions: &mut Vec<Action<R>>,
     ) {
         let known = self.partitions.get(&tp).is_some_and(|partition| partition.epoch >= epoch);
@@ -185,31 +189,29 @@ impl<R: Clone> Core<R> {
         self.schedule_rounds();
     }
 
+    /// Takes a record in; whether it is new.
     fn fetched(
         &mut self,
         tp: Tp,
         epoch: Epoch,
         offset: Offset,
+        key: Option<OrderKey>,
         bytes: usize,
         handle: R,
-        actions: &mut Vec<Action<R>>,
-    ) {
-        let Some(partition) = self.open(tp, epoch) else { return };
+    ) -> bool {
+        let Some(partition) = self.open(tp, epoch) else { return false };
         mutant!(DropWhenFull => {
             if partition.paused {
-                return partition.reached(offset.next());
+                partition.reached(offset.next());
+                return false;
             }
         });
-        if !partition.fetched(offset, bytes, handle) {
-            return;
-        }
-        let lanes = partition.lane_ids();
+        let Some(asking) = partition.fetched(offset, key, bytes, handle) else { return false };
         self.bytes += bytes;
-        for lane in lanes {
-            self.want(lane);
+        for track in asking {
+            self.want(track);
         }
-        self.watch_memory(actions);
-        self.regulate(tp, actions);
+        true
     }
 
     fn idle(&mut self, tp: Tp, epoch: Epoch, position: NextOffset) {
@@ -221,14 +223,15 @@ impl<R: Clone> Core<R> {
 
     fn finished(&mut self, id: JobId, outcome: Outcome, actions: &mut Vec<Action<R>>) {
         let Some(job) = self.jobs.remove(&id) else { return };
-        let Running { lane, epoch, offsets, watermark, started } = job;
+        let Running { track, epoch, offsets, watermark, started } = job;
+        let lane = track.lane;
         let offset = offsets.first().copied().unwrap_or(Offset(watermark.0));
         mutant!(LaneLeak => {
             if self.partitions.get(&lane.tp).is_none_or(|partition| partition.epoch != epoch) {
                 return;
             }
         });
-        self.busy.remove(&lane);
+        self.busy.remove(&track);
         let current = self.partitions.get_mut(&lane.tp).filter(|partition| partition.epoch == epoch);
 
         let stop = match outcome {
@@ -238,7 +241,7 @@ impl<R: Clone> Core<R> {
         };
         if let Some(reason) = stop {
             if let Some(state) = current.and_then(|partition| partition.lane(lane)) {
-                state.halt();
+                state.halt(track.number);
             }
             mutant!(StopForgetsRow => { return self.stop(reason, actions); });
             // A drain that was under way already waits for this row, too.
@@ -246,38 +249,39 @@ impl<R: Clone> Core<R> {
             self.commits.touch(lane.tp);
             return self.stop(reason, actions);
         }
-        let Some(partition) = current else { return self.queue(lane) };
+        let Some(partition) = current else { return self.queue(track) };
         match outcome {
             Outcome::WentBack => return self.reassign(lane.tp, ReassignReason::WentBack, actions),
             Outcome::Superseded => return self.reassign(lane.tp, ReassignReason::Superseded, actions),
             Outcome::Done | Outcome::Skipped => {
                 let acknowledged = (outcome == Outcome::Done).then_some(watermark);
                 let took = Millis(self.now.0.saturating_sub(started.0));
-                let freed = partition.finished(lane, &offsets, took, acknowledged);
+                let freed = partition.finished(track, &offsets, took, acknowledged);
                 self.free(freed, actions);
                 self.regulate(lane.tp, actions);
-                self.want(lane);
+                self.want(track);
             }
-            _ => self.failed(lane, id, &offsets, outcome),
+            _ => self.failed(track, id, &offsets, outcome),
         }
         self.saves.touch([lane]);
         self.commits.touch(lane.tp);
     }
 
-    fn failed(&mut self, lane: LaneId, job: JobId, offsets: &[Offset], outcome: Outcome) {
+    fn failed(&mut self, track: TrackId, job: JobId, offsets: &[Offset], outcome: Outcome) {
         let (seed, now) = (self.config.seed, self.now);
+        let TrackId { lane, number } = track;
         let Some(partition) = self.partitions.get_mut(&lane.tp) else { return };
         let open = partition.is_open();
         let Some(state) = partition.lane(lane) else { return };
-        let delay = state.failed(offsets, outcome, seed, job);
+        let delay = state.failed(number, offsets, outcome, seed, job);
         if !open {
             return;
         }
         if delay == Millis(0) {
-            self.want(lane);
+            self.want(track);
         } else {
-            state.wait_until(now + delay);
-            self.waiting.insert((now + delay, lane));
+            state.wait_until(number, now + delay);
+            self.waiting.insert((now + delay, track));
         }
     }
 

@@ -113,7 +113,8 @@ impl Course {
         let mut taken = vec![false; self.members.len()];
         for (member, found) in self.members.iter().zip(found) {
             let stamped = found.stamped && member.key.is_some_and(|key| is_free(&taken, key));
-            let claim = Claim { keyed: member.key.is_some(), stamped, parked: found.parked, row };
+            let found = Found { stamped, ..*found };
+            let claim = Claim { keyed: member.key.is_some(), found, row };
             let verdict = match claim.judge(member.place) {
                 Ok(verdict) => verdict,
                 Err(setback) => return Step::RollBack(setback),

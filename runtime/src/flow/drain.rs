@@ -73,7 +73,7 @@ impl<R: Clone> Core<R> {
         if !partition.is_cut() {
             actions.extend(partition.running().map(|job| Action::Cancel { job }));
         }
-        mutant!(TwoJobsOfALane => { self.busy.retain(|lane| lane.tp != tp); });
+        mutant!(TwoJobsOfALane => { self.busy.retain(|track| track.lane.tp != tp); });
         self.unqueue(tp);
         if self.draining.remove(&tp) {
             self.released.push(tp);
@@ -101,7 +101,7 @@ impl<R: Clone> Core<R> {
         let Some(partition) = self.partitions.get(&tp) else { return true };
         let settled = partition.is_cut()
             || partition.lanes().all(|(lane, state)| {
-                state.running().is_none() && !state.is_unsaved() && !self.saves.carries(lane)
+                state.running().next().is_none() && !state.is_unsaved() && !self.saves.carries(lane)
             });
         settled && !partition.wants_commit() && !self.commits.carries(tp)
     }

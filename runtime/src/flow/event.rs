@@ -1,4 +1,4 @@
-use super::{Epoch, JobId, LaneId, NextOffset, Offset, Tp};
+use super::{Epoch, JobId, LaneId, NextOffset, Offset, Order, OrderKey, Tp};
 
 /// What happened, as the shell tells the core.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub enum Event<R> {
         epoch: Epoch,
         /// The record's offset.
         offset: Offset,
+        /// What its message key comes to; `None` without one.
+        key: Option<OrderKey>,
         /// How much memory it holds.
         bytes: usize,
         /// What the shell finds the record by; handed back in [`super::Job::records`].
@@ -83,6 +85,8 @@ pub enum Event<R> {
 pub struct LaneStart {
     /// The row's `next`, as read. It may be above the start, where Kafka's offset was lower.
     pub acknowledged: NextOffset,
+    /// Which records are run one after the other.
+    pub order: Order,
     /// How often a failing record is tried before it is parked.
     pub attempts: u32,
     /// How many records one job may take. At least 1.

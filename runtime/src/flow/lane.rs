@@ -1,221 +1,203 @@
-use super::pace::Pace;
-use super::retry::{self, Cause};
+use std::collections::BTreeSet;
+
+use super::track::{Track, Turn};
 use super::watermark::Watermark;
-use super::{JobId, LaneSnapshot, LaneStart, Millis, NextOffset, Offset, Outcome, Task};
+use super::{
+    Ahead, Epoch, JobId, LaneId, LaneSnapshot, LaneStart, Millis, NextOffset, Offset, Offsets, Order,
+    OrderKey, Outcome, Save,
+};
 use crate::laboratory::mutant;
 
-/// One handler's way through one partition: its records in order, one job at a time, of one record or of
-/// many.
+/// One handler's way through one partition: one row of progress, and one watermark over all its tracks.
 #[derive(Debug)]
 pub(super) struct Lane {
     watermark: Watermark,
     acknowledged: NextOffset,
-    attempts: u32,
-    state: State,
-    first: FirstRecord,
-    pace: Pace,
-    /// Whether all records of a job are written at once.
-    together: bool,
-    /// The last record of a job that failed: one of those up to it is at fault, and alone pays.
-    suspect_until: Option<Offset>,
+    /// What the row was given above what is acknowledged.
+    ahead: Offsets,
+    order: Order,
+    tracks: Vec<Track>,
+    /// Records that any track may take, and none has.
+    free: BTreeSet<Offset>,
     /// Whether the row was seen to be as expected since the last round of confirmation.
     confirmed: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Nothing to run, or not allowed to.
-    Idle,
-    /// Wants a permit.
-    Ready,
-    Running(JobId),
-    /// In back-off; its record keeps its place.
-    Waiting(Millis),
-    /// Its record must not be run again.
-    Halted,
-}
-
-/// What has been tried with the record that is first in line.
-#[derive(Debug, Default)]
-struct FirstRecord {
-    failures: u32,
-    interruptions: u32,
-    park: bool,
-}
-
-/// What a lane runs next.
+/// What a track of the lane runs next.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub(super) offsets: Vec<Offset>,
-    pub(super) attempt: u32,
-    pub(super) task: Task,
+    pub(super) turn: Turn,
     pub(super) watermark: NextOffset,
     pub(super) acknowledged: NextOffset,
+    pub(super) ahead: Ahead,
 }
 
 impl Lane {
-    pub(super) fn new(start: Option<NextOffset>, lane: LaneStart) -> Self {
+    pub(super) fn new(start: Option<NextOffset>, lane: &LaneStart) -> Self {
         Self {
             watermark: Watermark::new(start),
             acknowledged: lane.acknowledged,
-            attempts: lane.attempts.max(1),
-            state: State::Idle,
-            first: FirstRecord::default(),
-            pace: Pace::new(lane.batch),
-            together: lane.together,
-            suspect_until: None,
+            ahead: Offsets::default(),
+            order: lane.order,
+            tracks: (0..lane.order.tracks()).map(|_| Track::new(lane)).collect(),
+            free: BTreeSet::new(),
             confirmed: true,
         }
     }
 
-    pub(super) fn is_ready(&self) -> bool {
-        self.state == State::Ready
+    pub(super) fn is_ready(&self, track: u16) -> bool {
+        self.tracks.get(usize::from(track)).is_some_and(Track::is_ready)
     }
 
-    pub(super) fn running(&self) -> Option<JobId> {
-        match self.state {
-            State::Running(job) => Some(job),
-            _ => None,
-        }
+    pub(super) fn running(&self) -> impl Iterator<Item = JobId> {
+        self.tracks.iter().filter_map(Track::running)
     }
 
-    pub(super) fn watermark(&self) -> &Watermark {
-        &self.watermark
+    pub(super) fn has_passed(&self, offset: Offset) -> bool {
+        self.watermark.has_passed(offset)
     }
 
-    pub(super) fn fetched(&mut self, offset: Offset) {
+    /// Takes a record in; the track that is to ask for a permit for it, if one has time.
+    pub(super) fn fetched(&mut self, offset: Offset, key: Option<OrderKey>) -> Option<u16> {
         self.watermark.fetched(offset);
+        let track = self.order.track(key);
+        match track.and_then(|track| self.track(track)) {
+            Some(own) => own.queue.insert(offset),
+            None => self.free.insert(offset),
+        };
+        track.or_else(|| (0..).zip(&self.tracks).find(|(_, track)| track.is_idle()).map(|(number, _)| number))
     }
 
     pub(super) fn reached(&mut self, position: NextOffset) {
         self.watermark.reached(position);
     }
 
-    /// Asks for a permit if there is something to run; whether it now does.
-    pub(super) fn want(&mut self) -> bool {
-        if self.state == State::Idle && self.watermark.first().is_some() {
-            self.state = State::Ready;
-            return true;
-        }
-        false
+    /// Has a track ask for a permit if there is something to run; whether it now does.
+    pub(super) fn want(&mut self, track: u16) -> bool {
+        self.tracks.get_mut(usize::from(track)).is_some_and(|track| track.want(&self.free))
     }
 
-    /// Ends the back-off.
-    pub(super) fn wake(&mut self) -> bool {
-        if let State::Waiting(_) = self.state {
-            self.state = State::Idle;
+    /// Ends the back-off of a track.
+    pub(super) fn wake(&mut self, track: u16) {
+        if let Some(track) = self.track(track) {
+            track.wake();
         }
-        self.want()
     }
 
     /// Starts nothing any more. What runs goes on.
     pub(super) fn retire(&mut self) {
         mutant!(DrainForgets => {
-            while let Some(offset) = self.watermark.first() {
+            let left: Vec<_> = self.watermark.unfinished().collect();
+            for offset in left {
                 self.watermark.finished(offset);
             }
         });
-        if let State::Ready | State::Waiting(_) = self.state {
-            self.state = State::Idle;
+        self.tracks.iter_mut().for_each(Track::retire);
+    }
+
+    pub(super) fn halt(&mut self, track: u16) {
+        if let Some(track) = self.track(track) {
+            track.halt();
         }
     }
 
-    pub(super) fn halt(&mut self) {
-        self.state = State::Halted;
-    }
-
-    /// Starts the first record, and those behind it that `fits` lets in after it.
-    pub(super) fn start(&mut self, job: JobId, mut fits: impl FnMut(Offset) -> bool) -> Option<Run> {
-        let first = self.watermark.first().filter(|_| self.state == State::Ready)?;
-        self.state = State::Running(job);
-        let FirstRecord { failures, park, .. } = self.first;
-        let most = match self.suspects() {
-            _ if failures > 0 || park => 1,
-            0 => self.pace.limit(),
-            suspects if self.together => (suspects / 2).max(1),
-            _ => 1,
-        };
-        let behind = self.watermark.unfinished().skip(1).take_while(|&offset| fits(offset));
-        let offsets: Vec<_> = std::iter::once(first).chain(behind).take(most).collect();
-        let run = Run {
-            attempt: if park { failures } else { failures.saturating_add(1) },
-            task: if park { Task::Park } else { Task::Apply },
-            watermark: self.watermark.next_without(&offsets),
-            acknowledged: self.acknowledged,
-            offsets,
-        };
-        mutant!(FloorUnchecked => { return Some(Run { acknowledged: NextOffset(0), ..run }); });
+    /// Starts what is first in a track that has its turn.
+    pub(super) fn start(
+        &mut self,
+        track: u16,
+        job: JobId,
+        bytes: impl Fn(Offset) -> usize,
+        most_bytes: usize,
+    ) -> Option<Run> {
+        let track = self.tracks.get_mut(usize::from(track))?;
+        let turn = track.start(job, &mut self.free, bytes, most_bytes)?;
+        // What other tracks have not finished bounds it: the row must not pass what may still fail.
+        let watermark = self.watermark.next_without(&turn.offsets);
+        mutant!(WatermarkOfTrack => {
+            let own = track.queue.iter().find(|offset| !turn.offsets.contains(offset));
+            let watermark = self.watermark.lowest(own.copied()).unwrap_or(watermark);
+            return Some(self.run(turn, watermark));
+        });
+        mutant!(FloorUnchecked => {
+            return Some(Run { acknowledged: NextOffset(0), ..self.run(turn, watermark) });
+        });
         mutant!(BatchPassesPoison => {
-            if let Some(last) = self.suspect_until.filter(|last| *last >= first) {
+            if let Some(last) = track.suspect_until.filter(|last| *last >= turn.offsets[0]) {
                 let together: Vec<_> = self.watermark.unfinished().take_while(|at| *at <= last).collect();
-                return Some(Run { watermark: self.watermark.next_without(&together), ..run });
+                let watermark = self.watermark.next_without(&together);
+                return Some(self.run(turn, watermark));
             }
         });
-        Some(run)
+        Some(self.run(turn, watermark))
     }
 
-    /// How many records are left of which one made a job fail. Each is tried alone; of those that are written
-    /// at once, half of them, until the one is found.
-    fn suspects(&self) -> usize {
-        let Some(last) = self.suspect_until else { return 0 };
-        self.watermark.unfinished().take_while(|offset| *offset <= last).count()
+    fn run(&self, turn: Turn, watermark: NextOffset) -> Run {
+        let mut added = Offsets::default();
+        for &offset in turn.offsets.iter().filter(|offset| offset.0 >= watermark.0) {
+            added.insert(self.watermark.gap(offset).unwrap_or(offset), offset.next());
+        }
+        let ahead = Ahead { relied: self.relied(), added };
+        Run { turn, watermark, acknowledged: self.acknowledged, ahead }
     }
 
-    pub(super) fn finished(&mut self, offsets: &[Offset], took: Millis) {
+    /// What has to stand in the row: what was dealt with out of turn, whether it is passed now or not. A record is
+    /// not applied where one before it, of the same key, is not there any more.
+    fn relied(&self) -> Offsets {
+        mutant!(AheadUnproved => { return Offsets::default(); });
+        self.ahead.clone()
+    }
+
+    /// These are dealt with; the row was committed at `acknowledged` unless there was nothing to write.
+    pub(super) fn finished(
+        &mut self,
+        track: u16,
+        offsets: &[Offset],
+        took: Millis,
+        acknowledged: Option<NextOffset>,
+    ) {
         for &offset in offsets {
-            self.watermark.finished(offset);
+            let gap = self.watermark.finished(offset);
+            if acknowledged.is_some_and(|next| offset.0 >= next.0) {
+                self.ahead.insert(gap.unwrap_or(offset), offset.next());
+            }
         }
-        self.state = State::Idle;
-        self.first = FirstRecord::default();
-        self.pace.done(offsets.len(), took);
+        if let Some(track) = self.track(track) {
+            track.finished(offsets, took);
+        }
+        if let Some(next) = acknowledged {
+            self.acknowledge(next);
+        }
     }
 
-    /// The job did not do it: sets what is tried next, and says how long to wait before.
-    pub(super) fn failed(&mut self, offsets: &[Offset], outcome: Outcome, seed: u64, job: JobId) -> Millis {
-        self.state = State::Idle;
-        mutant!(EnvironmentIsAttempt => {
-            if outcome == Outcome::Environment {
-                return self.failed(offsets, Outcome::Failed, seed, job);
+    /// As [`Track::failed`].
+    pub(super) fn failed(
+        &mut self,
+        track: u16,
+        offsets: &[Offset],
+        outcome: Outcome,
+        seed: u64,
+        job: JobId,
+    ) -> Millis {
+        mutant!(RetryChangesTrack => {
+            let next = usize::from(track + 1) % self.tracks.len();
+            for offset in offsets {
+                self.tracks[usize::from(track)].queue.remove(offset);
+                self.tracks[next].queue.insert(*offset);
             }
         });
-        if let (Outcome::Failed | Outcome::Rejected, [_, .., last]) = (outcome, offsets) {
-            // Which of them it was is only known of one that runs alone; nothing counts as an attempt yet.
-            // Looking for it says nothing new about batches.
-            if self.suspects() == 0 {
-                self.pace.failed(offsets.len());
-            }
-            self.suspect_until = Some(*last);
-            return Millis(0);
-        }
-        if outcome == Outcome::Environment {
-            self.pace.failed(offsets.len());
-        }
-        let first = &mut self.first;
-        let cause = match outcome {
-            Outcome::Unknown | Outcome::Cancelled => Cause::Unknown,
-            Outcome::Failed | Outcome::Rejected if !first.park => {
-                first.failures = first.failures.saturating_add(1);
-                first.interruptions = 0;
-                first.park = outcome == Outcome::Rejected || first.failures >= self.attempts;
-                if first.park {
-                    return Millis(0);
-                }
-                return retry::delay(Cause::Failure, first.failures, seed, job);
-            }
-            // Parking writes a row and calls no handler, so whatever stops it is not the message's fault.
-            _ => Cause::Environment,
-        };
-        first.interruptions = first.interruptions.saturating_add(1);
-        retry::delay(cause, first.interruptions, seed, job)
+        self.track(track).map_or(Millis(0), |track| track.failed(offsets, outcome, seed, job))
     }
 
-    pub(super) fn wait_until(&mut self, at: Millis) {
-        self.state = State::Waiting(at);
+    pub(super) fn wait_until(&mut self, track: u16, at: Millis) {
+        if let Some(track) = self.track(track) {
+            track.wait_until(at);
+        }
     }
 
     /// The row was seen to stand at `next` or above.
     pub(super) fn acknowledge(&mut self, next: NextOffset) {
         self.acknowledged = self.acknowledged.max(next);
+        self.ahead.remove_below(self.acknowledged);
         self.confirmed = true;
     }
 
@@ -226,24 +208,26 @@ impl Lane {
 
     /// Whether no job of its own is about to write the row.
     pub(super) fn rests(&self) -> bool {
-        !matches!(self.state, State::Ready | State::Running(_))
+        !self.tracks.iter().any(|track| track.is_ready() || track.running().is_some())
     }
 
     pub(super) fn is_unsaved(&self) -> bool {
         self.watermark.next() > Some(self.acknowledged)
     }
 
-    /// The row to write and what it must stand at.
-    pub(super) fn progress(&self) -> (NextOffset, NextOffset) {
-        let watermark = self.watermark.next().map_or(self.acknowledged, |next| next.max(self.acknowledged));
-        mutant!(FloorUnchecked => { return (watermark, NextOffset(0)); });
-        (watermark, self.acknowledged)
+    /// What is to be written of the row, and what it must say.
+    pub(super) fn save(&self, lane: LaneId, epoch: Epoch) -> Save {
+        let acknowledged = self.acknowledged;
+        let watermark = self.watermark.next().map_or(acknowledged, |next| next.max(acknowledged));
+        let relied = self.relied();
+        mutant!(FloorUnchecked => { return Save { lane, epoch, watermark, acknowledged: NextOffset(0), relied }; });
+        Save { lane, epoch, watermark, acknowledged, relied }
     }
 
     /// What Kafka may be told: dealt with, and known to stand in the row.
     pub(super) fn durable(&self) -> Option<NextOffset> {
         mutant!(CommitBeforeDatabase => {
-            if let (State::Running(_), Some(first)) = (self.state, self.watermark.first()) {
+            if let (Some(_), Some(first)) = (self.running().next(), self.watermark.unfinished().next()) {
                 return Some(first.next());
             }
         });
@@ -255,13 +239,11 @@ impl Lane {
         LaneSnapshot {
             next: self.watermark.next(),
             acknowledged: self.acknowledged,
-            running: self.running(),
-            waiting_until: match self.state {
-                State::Waiting(until) => Some(until),
-                _ => None,
-            },
-            failures: self.first.failures,
-            halted: self.state == State::Halted,
+            tracks: self.tracks.iter().map(Track::snapshot).collect(),
         }
+    }
+
+    fn track(&mut self, track: u16) -> Option<&mut Track> {
+        self.tracks.get_mut(usize::from(track))
     }
 }

@@ -4,10 +4,12 @@
 //! clock, does no I/O and draws no random numbers, so the simulator runs the code that ships. The shell
 //! around it decides nothing.
 //!
-//! One core serves one Kafka client. Each partition has one [`LaneId`] per handler; a lane runs one job
-//! at a time, in the order of offsets; a job takes the first records of a backlog, as many as the lane's
-//! pace allows. A record is done when all its handlers are done with it. What belongs to a partition is keyed
-//! by its [`Epoch`], so that nothing of an earlier assignment can move the offsets of a later one.
+//! One core serves one Kafka client. Each partition has one [`LaneId`] per handler, and a lane has one track,
+//! or several that run side by side, as its [`Order`] says. A track runs one job at a time, in the order of
+//! offsets; a job takes the first records of a backlog, as many as the track's pace allows. A record is done
+//! when all its handlers are done with it. A lane has one row of progress, which no track raises above what
+//! another has not finished. What belongs to a partition is keyed by its [`Epoch`], so that nothing of an
+//! earlier assignment can move the offsets of a later one.
 //!
 //! What happens inside a job is decided here, too: [`Course`] leads its messages through their transaction.
 
@@ -19,7 +21,10 @@ mod dispatch;
 mod drain;
 mod event;
 mod lane;
+mod line;
 mod member;
+mod offsets;
+mod order;
 mod pace;
 mod partition;
 mod range;
@@ -31,20 +36,23 @@ pub mod start;
 mod step;
 #[cfg(test)]
 mod tests;
+mod track;
 mod verdict;
 mod watermark;
 
 use std::fmt;
 use std::ops::Add;
 
-pub use self::action::{Action, Job, JobRecord, ReassignReason, Save, StopReason, Task};
+pub use self::action::{Action, Ahead, Job, JobRecord, ReassignReason, Save, StopReason, Task};
 pub use self::core::{Config, Core};
 pub use self::course::Course;
 pub use self::event::{Event, LaneStart, Outcome, Saved, SavedResult};
 pub use self::member::{Intent, Member};
+pub use self::offsets::Offsets;
+pub use self::order::Order;
 pub use self::range::OutOfRange;
 pub use self::setback::Setback;
-pub use self::snapshot::{LaneSnapshot, PartitionSnapshot, Snapshot};
+pub use self::snapshot::{LaneSnapshot, PartitionSnapshot, Snapshot, TrackSnapshot};
 pub use self::step::{Answer, Step};
 use self::verdict::{Claim, Verdict};
 pub use self::verdict::{ClaimedRow, Disposition, Found, Place};
@@ -69,9 +77,13 @@ pub struct NextOffset(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 
-/// One run of one or more records of a lane. A retry is another job.
+/// One run of one or more records of a track. A retry is another job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
+
+/// A hash of a Kafka message key: the same for the same key, which may be that of another one, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OrderKey(pub u64);
 
 /// Milliseconds: a span, or a time on a monotonic clock whose zero is the shell's choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,6 +113,13 @@ pub struct LaneId {
     pub tp: Tp,
     /// The handler's place among those of the topic.
     pub handler: u16,
+}
+
+/// One of the tracks of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct TrackId {
+    lane: LaneId,
+    number: u16,
 }
 
 impl fmt::Display for Offset {

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
-use super::lane::Lane;
+use super::lane::{Lane, Run};
 use super::{
-    Action, Config, Epoch, Job, JobId, JobRecord, LaneId, LaneStart, Millis, NextOffset, Offset,
-    PartitionSnapshot, Tp,
+    Action, Config, Epoch, Job, JobId, JobRecord, LaneId, LaneStart, Millis, NextOffset, Offset, OrderKey,
+    PartitionSnapshot, Tp, TrackId,
 };
 use crate::laboratory::mutant;
 
@@ -41,11 +41,11 @@ struct Held<R> {
 }
 
 impl<R> Partition<R> {
-    pub(super) fn new(tp: Tp, epoch: Epoch, start: Option<NextOffset>, lanes: Vec<LaneStart>) -> Self {
+    pub(super) fn new(tp: Tp, epoch: Epoch, start: Option<NextOffset>, lanes: &[LaneStart]) -> Self {
         Self {
             tp,
             epoch,
-            lanes: lanes.into_iter().map(|lane| Lane::new(start, lane)).collect(),
+            lanes: lanes.iter().map(|lane| Lane::new(start, lane)).collect(),
             phase: Phase::Open,
             paused: false,
             committed: None,
@@ -78,62 +78,65 @@ impl<R> Partition<R> {
         self.phase == Phase::Open
     }
 
-    /// Takes a record in. `false` for one that was read before: it is here, or dealt with.
-    pub(super) fn fetched(&mut self, offset: Offset, bytes: usize, handle: R) -> bool {
-        if self.lanes.iter().all(|lane| lane.watermark().has_passed(offset)) {
-            return false;
-        }
-        for lane in &mut self.lanes {
-            lane.fetched(offset);
+    /// Takes a record in; the tracks that are to ask for a permit for it. `None` for one that was read before: it
+    /// is here, or dealt with.
+    pub(super) fn fetched(
+        &mut self,
+        offset: Offset,
+        key: Option<OrderKey>,
+        bytes: usize,
+        handle: R,
+    ) -> Option<Vec<TrackId>> {
+        if self.lanes.iter().all(|lane| lane.has_passed(offset)) {
+            return None;
         }
         self.held.insert(offset, Held { bytes, handle, handlers_left: self.lanes.len() });
-        true
+        let asking = self.lanes_mut().filter_map(|(lane, state)| {
+            let number = state.fetched(offset, key)?;
+            Some(TrackId { lane, number })
+        });
+        Some(asking.collect())
     }
 
-    /// Starts what is first in a lane that has its turn.
-    pub(super) fn start(&mut self, lane: LaneId, id: JobId, most_bytes: usize) -> Option<Job<R>>
+    /// Starts what is first in a track that has its turn.
+    pub(super) fn start(&mut self, track: TrackId, id: JobId, most_bytes: usize) -> Option<Job<R>>
     where
         R: Clone,
     {
+        let TrackId { lane, number } = track;
         let epoch = self.epoch;
         let state = self.lanes.get_mut(usize::from(lane.handler))?;
         let held = &self.held;
-        let mut left = most_bytes.saturating_sub(held.get(&state.watermark().first()?)?.bytes);
-        let run = state.start(id, |offset| {
-            let bytes = held.get(&offset).map_or(usize::MAX, |held| held.bytes);
-            let fits = bytes <= left;
-            left = left.saturating_sub(bytes);
-            fits
-        })?;
-        let records = run.offsets.iter().filter_map(|&offset| {
+        let bytes = |offset| held.get(&offset).map_or(usize::MAX, |held| held.bytes);
+        let Run { turn, watermark, acknowledged, ahead } = state.start(number, id, bytes, most_bytes)?;
+        let records = turn.offsets.iter().filter_map(|&offset| {
             let handle = held.get(&offset)?.handle.clone();
             Some(JobRecord { offset, handle })
         });
         Some(Job {
             id,
             lane,
+            track: number,
             epoch,
             records: records.collect(),
-            attempt: run.attempt,
-            task: run.task,
-            watermark: run.watermark,
-            acknowledged: run.acknowledged,
+            attempt: turn.attempt,
+            task: turn.task,
+            watermark,
+            acknowledged,
+            ahead,
         })
     }
 
     /// One handler is done with these records; the bytes that are free now.
     pub(super) fn finished(
         &mut self,
-        lane: LaneId,
+        TrackId { lane, number }: TrackId,
         offsets: &[Offset],
         took: Millis,
         acknowledged: Option<NextOffset>,
     ) -> usize {
         if let Some(state) = self.lane(lane) {
-            state.finished(offsets, took);
-            if let Some(next) = acknowledged {
-                state.acknowledge(next);
-            }
+            state.finished(number, offsets, took, acknowledged);
         }
         offsets.iter().map(|offset| self.let_go(*offset)).sum()
     }
@@ -211,7 +214,7 @@ impl<R> Partition<R> {
     }
 
     pub(super) fn running(&self) -> impl Iterator<Item = JobId> {
-        self.lanes.iter().filter_map(Lane::running)
+        self.lanes.iter().flat_map(Lane::running)
     }
 
     /// What Kafka may be told: the lowest of all handlers.

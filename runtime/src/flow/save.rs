@@ -1,7 +1,6 @@
 use std::collections::BTreeSet;
 
 use super::core::Core;
-use super::lane::Lane;
 use super::retry::{self, Cause};
 use super::{Action, JobId, LaneId, Millis, ReassignReason, Save, Saved, SavedResult};
 use crate::laboratory::mutant;
@@ -120,8 +119,7 @@ impl<R: Clone> Core<R> {
 
     fn save_of(&self, lane: LaneId) -> Option<Save> {
         let partition = self.partitions.get(&lane.tp)?;
-        let (watermark, acknowledged) = partition.lane_ref(lane).map(Lane::progress)?;
-        Some(Save { lane, epoch: partition.epoch, watermark, acknowledged })
+        Some(partition.lane_ref(lane)?.save(lane, partition.epoch))
     }
 
     /// Whether a partition waits to be given back, and saving has not just failed.

@@ -41,6 +41,13 @@ pub struct LaneSnapshot {
     pub next: Option<NextOffset>,
     /// What its row is known to stand at.
     pub acknowledged: NextOffset,
+    /// Its tracks.
+    pub tracks: Vec<TrackSnapshot>,
+}
+
+/// One track of a handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackSnapshot {
     /// The job that runs.
     pub running: Option<JobId>,
     /// When its first record is tried again.

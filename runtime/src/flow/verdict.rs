@@ -6,17 +6,18 @@ use crate::laboratory::mutant;
 pub struct Found {
     /// Whether its key is new, and now belongs to this transaction. Messages with one key all say the same.
     pub stamped: bool,
-    /// Whether a dead letter exists for its position.
+    /// Whether a dead letter gives it up, by its position.
     pub parked: bool,
+    /// Whether its record was dealt with out of turn, above the row's `next`.
+    pub ahead: bool,
 }
 
 /// What is known of a message that asks to be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) keyed: bool,
-    /// Whether the key is new, and no message before has taken it.
-    pub(super) stamped: bool,
-    pub(super) parked: bool,
+    /// Its key is new only if no message before has taken it.
+    pub(super) found: Found,
     pub(super) row: Option<ClaimedRow>,
 }
 
@@ -82,13 +83,14 @@ impl Claim {
             if row.next < place.acknowledged {
                 return Err(Setback::WentBack);
             }
-            late = place.offset.next() <= row.passed;
+            late = self.found.ahead || place.offset.next() <= row.passed;
             mutant!(LateByNext => { late = place.offset.next() <= row.next; });
         }
-        mutant!(ParkedIsForgotten => { if self.parked { return Ok(Verdict::Fresh); } });
-        Ok(if self.parked {
+        mutant!(ParkedBelowPassed => { if self.found.parked && self.found.ahead { return Ok(Verdict::Fresh); } });
+        mutant!(ParkedIsForgotten => { if self.found.parked { return Ok(Verdict::Fresh); } });
+        Ok(if self.found.parked {
             Verdict::AlreadyParked
-        } else if self.keyed && !self.stamped {
+        } else if self.keyed && !self.found.stamped {
             Verdict::Duplicate
         } else if late {
             Verdict::LateDuplicate

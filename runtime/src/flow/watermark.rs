@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{NextOffset, Offset};
 use crate::laboratory::mutant;
@@ -9,14 +9,15 @@ use crate::laboratory::mutant;
 /// contiguous: the watermark is the lowest record that is fetched and unfinished, or else the horizon.
 #[derive(Clone, Debug)]
 pub(super) struct Watermark {
-    unfinished: BTreeSet<Offset>,
+    /// Each with the first offset of the gap before it.
+    unfinished: BTreeMap<Offset, Offset>,
     /// Nothing below is still to be fetched. `None` until the log's start is known.
     horizon: Option<NextOffset>,
 }
 
 impl Watermark {
     pub(super) fn new(start: Option<NextOffset>) -> Self {
-        Self { unfinished: BTreeSet::new(), horizon: start }
+        Self { unfinished: BTreeMap::new(), horizon: start }
     }
 
     /// Whether a record was fetched before, or lies below where reading started.
@@ -25,7 +26,8 @@ impl Watermark {
     }
 
     pub(super) fn fetched(&mut self, offset: Offset) {
-        self.unfinished.insert(offset);
+        let gap = self.horizon.map_or(offset, |horizon| offset.min(Offset(horizon.0)));
+        self.unfinished.insert(offset, gap);
         mutant!(ContiguousOffsets => {
             if self.horizon < Some(NextOffset(offset.0)) {
                 return;
@@ -34,8 +36,14 @@ impl Watermark {
         self.reached(offset.next());
     }
 
-    pub(super) fn finished(&mut self, offset: Offset) {
-        self.unfinished.remove(&offset);
+    /// The first offset of the gap before the record, which is finished with it.
+    pub(super) fn finished(&mut self, offset: Offset) -> Option<Offset> {
+        self.unfinished.remove(&offset)
+    }
+
+    /// The first offset of the gap before a record that is not finished.
+    pub(super) fn gap(&self, offset: Offset) -> Option<Offset> {
+        self.unfinished.get(&offset).copied()
     }
 
     /// The consumer stands here, and every record before it has been fetched.
@@ -43,20 +51,15 @@ impl Watermark {
         self.horizon = self.horizon.max(Some(position));
     }
 
-    pub(super) fn first(&self) -> Option<Offset> {
-        mutant!(NewestFirst => { return self.unfinished.last().copied(); });
-        self.unfinished.first().copied()
-    }
-
     /// The records that are not finished, in order.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = Offset> {
-        self.unfinished.iter().copied()
+        self.unfinished.keys().copied()
     }
 
     /// Everything below is dealt with; `None` while that cannot be said.
     pub(super) fn next(&self) -> Option<NextOffset> {
         mutant!(HighestOffsetSeen => { return self.horizon; });
-        self.lowest(self.unfinished.first().copied())
+        self.lowest(self.unfinished().next())
     }
 
     /// What [`Self::next`] will be once these, too, are finished. They are in order, and not empty.
@@ -65,13 +68,15 @@ impl Watermark {
         self.lowest(other).unwrap_or_else(|| NextOffset(taken.first().map_or(0, |first| first.0)))
     }
 
-    fn lowest(&self, unfinished: Option<Offset>) -> Option<NextOffset> {
+    pub(super) fn lowest(&self, unfinished: Option<Offset>) -> Option<NextOffset> {
         unfinished.map(|offset| NextOffset(offset.0)).or(self.horizon)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;

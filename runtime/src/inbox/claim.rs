@@ -49,6 +49,8 @@ pub struct Guard<'a> {
     /// `passed` must not be above it: the lowest offset of the messages that are applied or parked now. Above
     /// it, another member has dealt with one of them since it was claimed.
     pub ceiling: i64,
+    /// The offsets of the messages that are applied now, for the same above `passed`.
+    pub applied: &'a [i64],
 }
 
 /// Why a guard did not hold.
@@ -61,6 +63,11 @@ pub enum Broken {
     },
     /// The stored progress is lower than what was acknowledged.
     WentBack {
+        /// What is stored.
+        stored: i64,
+    },
+    /// What was committed above the stored progress is not there.
+    Forgot {
         /// What is stored.
         stored: i64,
     },

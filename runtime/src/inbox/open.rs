@@ -243,6 +243,14 @@ impl<DB: Store> Inbox<DB> {
                 );
                 Failure::new(FailureKind::WentBack, text)
             }
+            Broken::Forgot { stored } => {
+                let text = format!(
+                    "the database went back in time: messages behind offset {stored} that `{consumer}` had committed \
+                     out of turn are not there any more; it was restored or failed over to an older state, and the \
+                     partition starts again from {stored}"
+                );
+                Failure::new(FailureKind::WentBack, text)
+            }
             Broken::Superseded => {
                 let text = format!(
                     "the progress of `{consumer}` on this partition was reset or removed since it was \

@@ -9,6 +9,7 @@ use super::Store;
 use super::consumers::{self, ConsumerId};
 use super::transaction::{HOUSEKEEPING, Transaction, acquire, within};
 use crate::failure::Failure;
+use crate::flow::Ahead;
 
 /// A partition as a progress row knows it: a topic made anew under the same name is another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Tracking {
     pub watermark: i64,
     /// The highest `next` whose COMMIT was acknowledged since the assignment.
     pub acknowledged: i64,
+    /// What is dealt with out of turn. Nothing, where one transaction writes at a time.
+    pub ahead: Ahead,
 }
 
 /// A progress row.
@@ -74,7 +77,7 @@ pub struct Save {
 pub enum Saved {
     /// The row says at least the watermark.
     Written,
-    /// The row is lower than what was acknowledged: the database went back in time.
+    /// The row is lower than what was acknowledged, or has lost what is above: the database went back in time.
     WentBack,
     /// The row is gone or belongs to another incarnation.
     Superseded,
@@ -144,8 +147,8 @@ pub async fn save<DB: Store>(pool: &Pool<DB>, saves: &[Save]) -> Result<Vec<Save
 fn judge(save: &Save, rows: &[Progress]) -> Saved {
     let wanted = &save.tracking;
     match rows.iter().find(|row| row.partition == *wanted.partition) {
-        Some(row) if row.next < wanted.acknowledged => Saved::WentBack,
-        _ => Saved::Superseded,
+        Some(_) => Saved::WentBack,
+        None => Saved::Superseded,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::flow::Order;
 use crate::handler::{OnTombstone, Options, StartAt};
 use crate::inbox::Tables;
 use crate::inbox::consumers::Registration;
@@ -23,6 +24,11 @@ pub(super) fn lines(
         OnTombstone::Skip => "skipped",
         OnTombstone::Park => "parked",
     };
+    let order = match options.order {
+        Order::Partition => "by partition",
+        Order::Key => "by message key, no other",
+        Order::None => "none",
+    };
     let batch = match options.batch {
         1 => "one message".to_owned(),
         most => format!("up to {most} messages of a backlog"),
@@ -34,7 +40,7 @@ pub(super) fn lines(
             topics.join(", ")
         ),
         format!("  key: {key_definition}, remembered in {} for ever (nothing is swept)", tables.inbox),
-        format!("  order: by partition; {batch} to a transaction, offsets committed after it, every 100 ms"),
+        format!("  order: {order}; {batch} to a transaction, offsets committed after it, every 100 ms"),
         format!(
             "  on error: the database's fault is retried for ever, the message's {} times in {}, each try at most {}; \
              then parked in {}{copies}; tombstones the handler cannot take are {tombstones}",

@@ -9,19 +9,19 @@ use tokio::sync::{mpsc, oneshot};
 use super::answer::{Answer, Ended, Row};
 use crate::apply::{self, Consumer, JobFailure};
 use crate::failure::{Failure, FailureKind};
-use crate::flow::{Job, JobId, LaneId, Offset, Outcome, Save, Saved, SavedResult, Setback};
+use crate::flow::{Ahead, Job, JobId, LaneId, Offset, Offsets, Outcome, Save, Saved, SavedResult, Setback};
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::progress::{self, Tracking};
 use crate::inbox::{Connections, Store};
 use crate::laboratory::point;
 use crate::message::Message;
 
-/// Why the first message of each lane failed the last time: what its dead letter will say.
+/// Why the first message of each track of a lane failed the last time: what its dead letter will say.
 #[derive(Debug, Default)]
-pub(super) struct Failures(BTreeMap<LaneId, (Offset, Reason, String)>);
+pub(super) struct Failures(BTreeMap<(LaneId, u16), (Offset, Reason, String)>);
 
 impl Failures {
-    pub(super) fn note(&mut self, lane: LaneId, offset: Offset, failure: &Failure) {
+    pub(super) fn note(&mut self, track: (LaneId, u16), offset: Offset, failure: &Failure) {
         let reason = match failure.kind() {
             FailureKind::Handler => Reason::Failed,
             FailureKind::Key => Reason::Key,
@@ -30,11 +30,11 @@ impl Failures {
             // Nothing that is parked for.
             _ => return,
         };
-        self.0.insert(lane, (offset, reason, failure.to_string()));
+        self.0.insert(track, (offset, reason, failure.to_string()));
     }
 
-    pub(super) fn park(&self, lane: LaneId, offset: Option<Offset>, attempts: u32) -> apply::Task {
-        let (reason, error) = match self.0.get(&lane) {
+    pub(super) fn park(&self, track: (LaneId, u16), offset: Option<Offset>, attempts: u32) -> apply::Task {
+        let (reason, error) = match self.0.get(&track) {
             Some((at, reason, error)) if Some(*at) == offset => (*reason, error.clone()),
             _ => (Reason::Failed, "the cause was not kept".to_owned()),
         };
@@ -78,8 +78,12 @@ pub(super) async fn run<DB: Store>(
         report.ended = Some(Err(JobFailure { at: 0, failure }));
         return;
     };
-    let tracking =
-        Tracking { partition: row.partition, watermark: job.watermark.0, acknowledged: job.acknowledged.0 };
+    let tracking = Tracking {
+        partition: row.partition,
+        watermark: job.watermark.0,
+        acknowledged: job.acknowledged.0,
+        ahead: job.ahead,
+    };
     let apply = apply::Job { attempt: job.attempt, tracking: Some(tracking), task };
     // A sender that is gone has not called anything off.
     let cancelled = async {
@@ -115,6 +119,7 @@ pub(super) async fn save<DB: Store>(
                 partition: row.partition,
                 watermark: save.watermark.0,
                 acknowledged: save.acknowledged.0,
+                ahead: Ahead { relied: save.relied.clone(), added: Offsets::default() },
             };
             Some(progress::Save { consumer: row.consumer, tracking })
         })

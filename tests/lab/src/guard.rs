@@ -4,6 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
+use handstamp::flow::Ahead;
 use handstamp::internal::progress::{self, TrackedPartition, Tracking};
 use handstamp::internal::{Connections, Consumer, Job, Registered, Task, consumers};
 use handstamp::{FailureKind, Message, Position, idempotent};
@@ -40,7 +41,8 @@ async fn run_once(pool: &PgPool) -> Result<bool> {
         incarnation: 1,
     };
     let row = progress::create(pool, id, &partition, 0).await?;
-    let tracking = Tracking { partition: Arc::new(row.partition), watermark: 1, acknowledged: 0 };
+    let (partition, ahead) = (Arc::new(row.partition), Ahead::default());
+    let tracking = Tracking { partition, watermark: 1, acknowledged: 0, ahead };
     let job = Job { attempt: 1, tracking: Some(tracking), task: Task::Apply };
     let message = Message::builder().header("event_id", "evt-1").position(Position::new(TOPIC, 0, 0)).build();
     let ended = consumer.run(&Connections::of(pool), &[&message], &job, Box::pin(pending())).await;

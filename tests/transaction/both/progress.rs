@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use handstamp::flow::Ahead;
 use handstamp::internal::progress::{self, Save, Saved, TrackedPartition};
 use handstamp::internal::{Consumer, Registered, Task, dead_letters::Reason};
 use handstamp::{Disposition, FailureKind};
@@ -145,7 +146,12 @@ async fn watermarks_are_saved_under_the_conditions_of_the_guard() {
     progress::create(&database.pool, assigned.id, &elsewhere, 0).await.unwrap();
     let save = |partition: &TrackedPartition, watermark, acknowledged| Save {
         consumer: assigned.id,
-        tracking: progress::Tracking { partition: Arc::new(partition.clone()), watermark, acknowledged },
+        tracking: progress::Tracking {
+            partition: Arc::new(partition.clone()),
+            watermark,
+            acknowledged,
+            ahead: Ahead::default(),
+        },
     };
     let reset = TrackedPartition { incarnation: 2, ..elsewhere.clone() };
     let saves = [save(&assigned.partition, 20, 7), save(&reset, 20, 0), save(&elsewhere, 20, 9)];

@@ -8,7 +8,7 @@ async fn a_database_without_the_tables_is_refused_with_the_command_that_makes_th
     let database = empty_database().await;
     let failure = require_current(&database.pool).await.unwrap_err();
     assert_eq!(failure.kind(), FailureKind::Configuration);
-    assert!(failure.to_string().contains("version 0 and this program needs 1: run `handstamp migrate`"));
+    assert!(failure.to_string().contains("version 0 and this program needs 2: run `handstamp migrate`"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -21,14 +21,14 @@ async fn c21_concurrent_migrations_all_succeed() {
     for migration in migrations.collect::<Vec<_>>() {
         migration.await.unwrap().unwrap();
     }
-    assert_eq!(versions(&database).await, [1]);
+    assert_eq!(versions(&database).await, [1, 2]);
     require_current(&database.pool).await.unwrap();
 }
 
 #[tokio::test]
 async fn c21_a_newer_schema_is_accepted() {
     let database = new_database().await;
-    execute(&database, "INSERT INTO {migrations} (version, name) VALUES (2, 'later')").await;
+    execute(&database, "INSERT INTO {migrations} (version, name) VALUES (3, 'later')").await;
     require_current(&database.pool).await.unwrap();
     migrate(&database.pool).await.unwrap();
 }
@@ -45,5 +45,5 @@ async fn tables_made_by_other_means_are_taken_as_they_are() {
     let database = new_database().await;
     execute(&database, "UPDATE {migrations} SET checksum = NULL").await;
     migrate(&database.pool).await.unwrap();
-    assert_eq!(versions(&database).await, [1]);
+    assert_eq!(versions(&database).await, [1, 2]);
 }

@@ -1,6 +1,6 @@
 #![deny(warnings)]
 
-use handstamp::{Handler, Key, KeyError, Message, OnOutOfRange, OnTombstone, Options, StartAt, idempotent};
+use handstamp::{Handler, Key, KeyError, Message, OnOutOfRange, OnTombstone, Options, Order, StartAt, idempotent};
 use sqlx::PgConnection;
 
 mod keys {
@@ -47,6 +47,7 @@ handlers! {
 #[idempotent(
     consumer = "options",
     key = message_key,
+    order = none,
     attempts = 3,
     timeout = "2 minutes",
     start_at = latest,
@@ -82,6 +83,7 @@ fn main() {
         ]
     );
     let expected = Options::new()
+        .order(Order::None)
         .attempts(3)
         .timeout_ms(120_000)
         .start_at(StartAt::Latest)

@@ -56,6 +56,7 @@ fn a_batch_takes_no_more_bytes_than_it_may_and_one_record_always() {
             tp: TP,
             epoch: EPOCH,
             offset: Offset(offset),
+            key: None,
             bytes: if offset == 3 { 50 } else { 10 },
             handle: offset,
         });
@@ -208,8 +209,8 @@ fn steps(members: Vec<Member>, found: &[Found], fails: Option<usize>) -> (Vec<St
     (taken, course)
 }
 
-const NEW: Found = Found { stamped: true, parked: false };
-const KNOWN: Found = Found { stamped: false, parked: false };
+const NEW: Found = Found { stamped: true, parked: false, ahead: false };
+const KNOWN: Found = Found { stamped: false, parked: false, ahead: false };
 
 fn member(offset: i64, intent: Intent, key: usize) -> Member {
     let place = Place { offset: Offset(offset), acknowledged: NextOffset(0) };

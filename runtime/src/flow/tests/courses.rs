@@ -21,9 +21,9 @@ fn claimed(found: &[Found], passed: i64) -> Answer {
     Answer::Claimed { found: found.to_vec(), row }
 }
 
-const NEW: Found = Found { stamped: true, parked: false };
-const KNOWN: Found = Found { stamped: false, parked: false };
-const PARKED: Found = Found { stamped: false, parked: true };
+const NEW: Found = Found { stamped: true, parked: false, ahead: false };
+const KNOWN: Found = Found { stamped: false, parked: false, ahead: false };
+const PARKED: Found = Found { stamped: false, parked: true, ahead: false };
 
 /// What is left to do after these answers.
 fn after(mut course: Course, answers: &[Answer]) -> Step {

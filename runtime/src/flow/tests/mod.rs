@@ -7,6 +7,7 @@ mod drains;
 mod offsets;
 mod pressure;
 mod retries;
+mod tracks;
 
 use super::*;
 
@@ -19,6 +20,8 @@ struct Shell {
     batch: usize,
     /// Whether their handler takes all records of a job at once.
     together: bool,
+    /// Which of their records are run one after the other.
+    order: Order,
 }
 
 impl Job<i64> {
@@ -37,7 +40,14 @@ fn tp(partition: i32) -> Tp {
 
 impl Shell {
     fn new(config: Config) -> Self {
-        Self { core: Core::new(config), now: Millis(0), actions: Vec::new(), batch: 1, together: false }
+        Self {
+            core: Core::new(config),
+            now: Millis(0),
+            actions: Vec::new(),
+            batch: 1,
+            together: false,
+            order: Order::Partition,
+        }
     }
 
     /// One partition with one handler, read from offset 0, already asserted to Kafka.
@@ -53,8 +63,8 @@ impl Shell {
     }
 
     fn assign(&mut self, tp: Tp, epoch: Epoch, start: Option<i64>, row: i64) {
-        let (acknowledged, together) = (NextOffset(row), self.together);
-        let lanes = vec![LaneStart { acknowledged, attempts: 2, batch: self.batch, together }];
+        let Self { batch, together, order, .. } = *self;
+        let lanes = vec![LaneStart { acknowledged: NextOffset(row), order, attempts: 2, batch, together }];
         self.feed(Event::Assigned { tp, epoch, start: start.map(NextOffset), lanes });
     }
 
@@ -63,7 +73,12 @@ impl Shell {
     }
 
     fn record_of(&mut self, tp: Tp, epoch: Epoch, offset: i64) {
-        self.feed(Event::Record { tp, epoch, offset: Offset(offset), bytes: 10, handle: offset });
+        self.keyed_record_of(tp, epoch, offset, None);
+    }
+
+    fn keyed_record_of(&mut self, tp: Tp, epoch: Epoch, offset: i64, key: Option<u64>) {
+        let (key, handle) = (key.map(OrderKey), offset);
+        self.feed(Event::Record { tp, epoch, offset: Offset(offset), key, bytes: 10, handle });
     }
 
     fn finish(&mut self, job: JobId, outcome: Outcome) {
@@ -127,7 +142,7 @@ impl Shell {
             Saved { lane, epoch, watermark, result }
         };
         self.feed(Event::ProgressSaved { saved: saves.iter().map(answer).collect() });
-        saves[0]
+        saves.into_iter().next().expect("one that was asked")
     }
 
     fn asked_to_save(&self) -> bool {

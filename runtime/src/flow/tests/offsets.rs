@@ -34,7 +34,8 @@ fn lane_runs_one_record_at_a_time_in_order() {
 #[test]
 fn record_is_done_when_all_its_handlers_are() {
     let mut shell = Shell::new(Config::default());
-    let lane = LaneStart { acknowledged: NextOffset(0), attempts: 2, batch: 1, together: false };
+    let (acknowledged, order) = (NextOffset(0), Order::Partition);
+    let lane = LaneStart { acknowledged, order, attempts: 2, batch: 1, together: false };
     shell.feed(Event::Assigned { tp: TP, epoch: EPOCH, start: Some(NextOffset(0)), lanes: vec![lane; 2] });
     shell.kafka_answers(true);
     shell.record(0);

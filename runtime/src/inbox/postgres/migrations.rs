@@ -6,11 +6,18 @@ use crate::migrate::{Migrated, Migration, MigrationStore};
 const LOCK: i64 = 0x6861_6e64_7374_6d70;
 
 impl MigrationStore for Postgres {
-    const MIGRATIONS: &'static [Migration] = &[Migration {
-        version: 1,
-        name: "inbox",
-        sql: include_str!("../../../migrations/postgres/0001_inbox.sql"),
-    }];
+    const MIGRATIONS: &'static [Migration] = &[
+        Migration {
+            version: 1,
+            name: "inbox",
+            sql: include_str!("../../../migrations/postgres/0001_inbox.sql"),
+        },
+        Migration {
+            version: 2,
+            name: "ahead",
+            sql: include_str!("../../../migrations/postgres/0002_ahead.sql"),
+        },
+    ];
 
     async fn migrated(connection: &mut PgConnection) -> sqlx::Result<Vec<Migrated>> {
         let exists: bool = sqlx::query_scalar(

@@ -2,6 +2,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Postgres, Row as _};
 use uuid::Uuid;
 
+use crate::flow::Offsets;
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::{Listed, Progress, ProgressStore, Save, TrackedPartition};
 
@@ -57,13 +58,15 @@ impl ProgressStore for Postgres {
         let written: Vec<(i64,)> = sqlx::query_as(
             "UPDATE handstamp.progress AS p
              SET next = GREATEST(p.next, w.watermark), passed = GREATEST(p.passed, w.watermark),
+                 ahead = p.ahead - int8multirange(int8range(NULL, GREATEST(p.next, w.watermark))),
                  updated_at = now()
              FROM unnest($1::int2[], $2::text[], $3::int4[], $4::text[], $5::uuid[], $6::int4[], $7::int8[],
-                         $8::int8[]) WITH ORDINALITY
-               AS w (consumer, topic, partition, cluster, topic_id, incarnation, watermark, acknowledged, n)
+                         $8::int8[], $9::text[]) WITH ORDINALITY
+               AS w (consumer, topic, partition, cluster, topic_id, incarnation, watermark, acknowledged, relied, n)
              WHERE p.consumer = w.consumer AND p.topic = w.topic AND p.partition = w.partition
                AND p.cluster = w.cluster AND p.topic_id = w.topic_id AND p.incarnation = w.incarnation
                AND p.next >= w.acknowledged
+               AND p.ahead + int8multirange(int8range(NULL, p.next)) @> w.relied::int8multirange
              RETURNING w.n",
         )
         .bind(saves.iter().map(|save| save.consumer.0).collect::<Vec<_>>())
@@ -74,6 +77,7 @@ impl ProgressStore for Postgres {
         .bind(number(|partition| partition.incarnation))
         .bind(column(|save| save.tracking.watermark))
         .bind(column(|save| save.tracking.acknowledged))
+        .bind(saves.iter().map(|save| multirange(&save.tracking.ahead.relied)).collect::<Vec<_>>())
         .fetch_all(connection)
         .await?;
         Ok((1..).take(saves.len()).map(|n| written.contains(&(n,))).collect())
@@ -90,7 +94,9 @@ impl ProgressStore for Postgres {
              VALUES ($1, $2, $3, $4, $5, $6, $6)
              ON CONFLICT (consumer, topic, partition) DO UPDATE
              SET passed = CASE WHEN p.cluster = $4 AND p.topic_id = $5 THEN p.passed ELSE 0 END,
-                 cluster = $4, topic_id = $5, next = $6, floor = $6, incarnation = p.incarnation + 1, updated_at = now()",
+                 ahead = CASE WHEN p.cluster = $4 AND p.topic_id = $5 THEN p.ahead ELSE '{}' END,
+                 cluster = $4, topic_id = $5, next = $6, floor = $6, incarnation = p.incarnation + 1,
+                 updated_at = now()",
         )
         .bind(consumer.0)
         .bind(&*partition.topic)
@@ -114,6 +120,12 @@ impl ProgressStore for Postgres {
         .await?;
         rows.iter().map(listed).collect()
     }
+}
+
+/// As PostgreSQL writes an `int8multirange`.
+pub(super) fn multirange(offsets: &Offsets) -> String {
+    let spans = offsets.spans().map(|(first, end)| format!("[{first},{end})"));
+    format!("{{{}}}", spans.collect::<Vec<_>>().join(","))
 }
 
 fn progress((topic, partition, cluster, topic_id, incarnation, next, passed, floor): Row) -> Progress {

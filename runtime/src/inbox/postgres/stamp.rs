@@ -5,6 +5,7 @@ use sqlx::{PgConnection, Postgres};
 use sqlx_core::sql_str::{AssertSqlSafe, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 
+use super::progress::multirange;
 use crate::flow::{ClaimedRow, Found, NextOffset};
 use crate::inbox::claim::{Broken, Claim, Claimant, Guard, StampStore, Tables};
 use crate::inbox::consumers::ConsumerId;
@@ -50,13 +51,15 @@ impl StampStore for Postgres {
             .bind(offsets.iter().flatten().min())
             .fetch_one(connection)
             .await?;
-        let (xid, consumer, stamped, parked, next, passed) = row;
+        let (xid, consumer, stamped, parked, ahead, next, passed) = row;
         *mark = Xid(Some(xid));
-        let (stamped, parked): (HashSet<_>, HashSet<_>) =
-            (stamped.into_iter().collect(), parked.into_iter().collect());
+        let stamped: HashSet<_> = stamped.into_iter().collect();
+        let (parked, ahead): (HashSet<_>, HashSet<_>) =
+            (parked.into_iter().collect(), ahead.into_iter().collect());
         let found = claimant.messages.iter().map(|message| Found {
             stamped: message.key.is_some_and(|key| stamped.contains(key)),
             parked: message.offset.is_some_and(|offset| parked.contains(&offset)),
+            ahead: message.offset.is_some_and(|offset| ahead.contains(&offset)),
         });
         let row = next.zip(passed);
         let row = row.map(|(next, passed)| ClaimedRow { next: NextOffset(next), passed: NextOffset(passed) });
@@ -110,11 +113,12 @@ impl StampStore for Postgres {
         if !is_open(connection, mark).await? {
             return Ok(Broken::Ended { committed: was_committed(connection, mark).await? });
         }
-        let Some(Tracking { partition, acknowledged, .. }) = guard.tracking else {
+        let Some(Tracking { partition, acknowledged, ahead, .. }) = guard.tracking else {
             return Ok(Broken::Ended { committed: None });
         };
-        let stored: Option<(i64,)> = sqlx::query_as(
-            "SELECT next FROM handstamp.progress
+        let stored: Option<(i64, bool)> = sqlx::query_as(
+            "SELECT next, ahead + int8multirange(int8range(NULL, next)) @> $7::text::int8multirange
+             FROM handstamp.progress
              WHERE consumer = $1 AND topic = $2 AND partition = $3 AND cluster = $4 AND topic_id = $5
                AND incarnation = $6",
         )
@@ -124,12 +128,14 @@ impl StampStore for Postgres {
         .bind(&*partition.cluster)
         .bind(partition.topic_id)
         .bind(partition.incarnation)
+        .bind(multirange(&ahead.relied))
         .fetch_optional(connection)
         .await?;
         Ok(match stored {
             None => Broken::Superseded,
-            Some((stored,)) if stored < *acknowledged => Broken::WentBack { stored },
-            Some(_) => Broken::Overtaken,
+            Some((stored, _)) if stored < *acknowledged => Broken::WentBack { stored },
+            Some((stored, false)) => Broken::Forgot { stored },
+            Some((_, true)) => Broken::Overtaken,
         })
     }
 }
@@ -140,7 +146,7 @@ async fn raise(
     statement: impl SqlSafeStr,
     mark: &Xid,
     guard: &Guard<'_>,
-    Tracking { partition, watermark, acknowledged }: &Tracking,
+    Tracking { partition, watermark, acknowledged, ahead }: &Tracking,
 ) -> sqlx::Result<bool> {
     let updated = sqlx::query(statement)
         .bind(guard.consumer.0)
@@ -153,6 +159,9 @@ async fn raise(
         .bind(acknowledged)
         .bind(guard.ceiling)
         .bind(mark.0.as_deref())
+        .bind(multirange(&ahead.added))
+        .bind(multirange(&ahead.relied))
+        .bind(guard.applied)
         .execute(connection)
         .await?;
     Ok(updated.rows_affected() == 1)
@@ -200,24 +209,26 @@ fn at_most(setting: &str, milliseconds: u64) -> String {
     )
 }
 
-/// The claim's transaction, the consumer, the new keys, the parked offsets, `next` and `passed`.
-type ClaimRow = (String, Option<i16>, Vec<Vec<u8>>, Vec<i64>, Option<i64>, Option<i64>);
+/// The claim's transaction, the consumer, the new keys, the parked offsets, those ahead, `next` and `passed`.
+type ClaimRow = (String, Option<i16>, Vec<Vec<u8>>, Vec<i64>, Vec<i64>, Option<i64>, Option<i64>);
 
 /// One row whatever happens. Keys are inserted in their order, so that two transactions that claim the same
-/// ones wait for each other and do not deadlock. The dead letters are asked only about what lies below
-/// `passed`: the comparison is a one-time filter.
+/// ones wait for each other and do not deadlock. The dead letters are asked only about what was dealt with,
+/// below `passed` or ahead of it: the comparison is a one-time filter.
 const CLAIM: &str = r#"
 WITH consumer AS (
     SELECT id FROM handstamp.consumers WHERE name = $1 AND key_definition = $2
 ), tracked AS (
-    SELECT next, passed FROM handstamp.progress
+    SELECT next, passed, ahead FROM handstamp.progress
     WHERE consumer = (SELECT id FROM consumer) AND topic = $5 AND partition = $6 AND cluster = $7
       AND topic_id = $8 AND incarnation = $9
 ), parked AS (
     SELECT "offset" FROM handstamp.dead_letters
-    WHERE $10 < (SELECT passed FROM tracked) AND consumer = (SELECT id FROM consumer) AND topic = $5
+    WHERE $10 < (SELECT GREATEST(passed, upper(ahead)) FROM tracked) AND consumer = (SELECT id FROM consumer) AND topic = $5
       AND partition = $6 AND cluster = $7 AND topic_id = $8 AND "offset" = ANY ($4)
-      AND "offset" < (SELECT passed FROM tracked)
+      AND ("offset" < (SELECT passed FROM tracked) OR (SELECT ahead FROM tracked) @> "offset")
+), ahead AS (
+    SELECT asked FROM unnest($4::int8[]) AS asked WHERE (SELECT ahead FROM tracked) @> asked
 ), stamped AS (
     INSERT INTO handstamp.inbox (at, consumer, key)
     SELECT extract(epoch FROM now() - timestamptz '2020-01-01 00:00:00+00')::int4, consumer.id, asked.key
@@ -228,12 +239,16 @@ WITH consumer AS (
     RETURNING key
 )
 SELECT pg_current_xact_id()::text, (SELECT id FROM consumer), ARRAY (SELECT key FROM stamped),
-       ARRAY (SELECT "offset" FROM parked), (SELECT next FROM tracked), (SELECT passed FROM tracked)"#;
+       ARRAY (SELECT "offset" FROM parked), ARRAY (SELECT asked FROM ahead), (SELECT next FROM tracked), (SELECT passed FROM tracked)"#;
 
-/// All conditions stand in the WHERE, so that outside the claim's transaction it writes nothing.
+/// All conditions stand in the WHERE, so that outside the claim's transaction it writes nothing. They are about
+/// the row alone: of one that another transaction writes meanwhile, the newest state is judged.
 const GUARD: &str = "
 UPDATE handstamp.progress
-SET next = GREATEST(next, $7), passed = GREATEST(passed, $7), updated_at = now()
+SET next = GREATEST(next, $7), passed = GREATEST(passed, $7), updated_at = now(),
+    ahead = ahead + $11::text::int8multirange - int8multirange(int8range(NULL, GREATEST(next, $7)))
 WHERE consumer = $1 AND topic = $2 AND partition = $3 AND cluster = $4 AND topic_id = $5
   AND incarnation = $6 AND next >= $8 AND passed <= $9
-  AND pg_current_xact_id_if_assigned() = $10::text::xid8";
+  AND pg_current_xact_id_if_assigned() = $10::text::xid8
+  AND ahead + int8multirange(int8range(NULL, next)) @> $12::text::int8multirange
+  AND (isempty(ahead) OR NOT EXISTS (SELECT FROM unnest($13::int8[]) AS applied WHERE ahead @> applied))";

@@ -7,11 +7,18 @@ use crate::migrate::{Migrated, Migration, MigrationStore};
 const MODE_LIMIT: Duration = Duration::from_secs(10);
 
 impl MigrationStore for Sqlite {
-    const MIGRATIONS: &'static [Migration] = &[Migration {
-        version: 1,
-        name: "inbox",
-        sql: include_str!("../../../migrations/sqlite/0001_inbox.sql"),
-    }];
+    const MIGRATIONS: &'static [Migration] = &[
+        Migration {
+            version: 1,
+            name: "inbox",
+            sql: include_str!("../../../migrations/sqlite/0001_inbox.sql"),
+        },
+        Migration {
+            version: 2,
+            name: "ahead",
+            sql: include_str!("../../../migrations/sqlite/0002_ahead.sql"),
+        },
+    ];
 
     async fn migrated(connection: &mut SqliteConnection) -> sqlx::Result<Vec<Migrated>> {
         let exists: bool = sqlx::query_scalar(

@@ -71,7 +71,7 @@ impl StampStore for Sqlite {
             {
                 new.insert(key);
             }
-            found.push(Found { stamped: false, parked });
+            found.push(Found { stamped: false, parked, ahead: false });
         }
         for (found, asked) in found.iter_mut().zip(claimant.messages) {
             found.stamped = asked.key.is_some_and(|key| new.contains(key));
@@ -121,7 +121,7 @@ impl StampStore for Sqlite {
         if !is_open(connection, mark).await? {
             return Ok(false);
         }
-        let Some(Tracking { partition, watermark, acknowledged }) = guard.tracking else {
+        let Some(Tracking { partition, watermark, acknowledged, .. }) = guard.tracking else {
             return Ok(true);
         };
         let updated = sqlx::query(

@@ -77,11 +77,12 @@ impl<DB: Store> Driver<DB> {
         let (cancel, cancelled) = oneshot::channel();
         let offsets: Vec<_> = job.records.iter().map(|record| record.offset).collect();
         let first = offsets.first().copied();
-        let running = Running { lane: job.lane, offsets, attempt: job.attempt, cancel: Some(cancel) };
+        let running =
+            Running { lane: job.lane, track: job.track, offsets, attempt: job.attempt, cancel: Some(cancel) };
         self.running.insert(job.id, running);
         let task = match job.task {
             Task::Apply => apply::Task::Apply,
-            Task::Park => self.failures.park(job.lane, first, job.attempt),
+            Task::Park => self.failures.park((job.lane, job.track), first, job.attempt),
         };
         let (consumer, row) = (self.consumer(job.lane), self.row(job.lane, job.epoch));
         let (connections, answer) = (self.connections.clone(), self.answer.clone());

@@ -59,7 +59,7 @@ impl<DB: Store> Driver<DB> {
     }
 
     fn job_failed(&mut self, running: &Running, JobFailure { at, failure }: JobFailure) {
-        let Running { lane, offsets, attempt, .. } = running;
+        let Running { lane, track, offsets, attempt, .. } = running;
         let Some(&offset) = offsets.get(at) else { return };
         let (consumer, position) = (self.consumer(*lane), self.position(lane.tp, offset.0));
         let (kind, name) = (failure.kind(), consumer.name());
@@ -68,7 +68,7 @@ impl<DB: Store> Driver<DB> {
             // Not an attempt: each is run alone now, and that is told.
             return self.log.batch_failed(name, &position, offsets.len(), &failure);
         }
-        self.failures.note(*lane, offset, &failure);
+        self.failures.note((*lane, *track), offset, &failure);
         self.log.failed(name, &position, *attempt, &failure);
         let error = failure.to_string();
         if kind == FailureKind::TransactionEnded {

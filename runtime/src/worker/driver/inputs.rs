@@ -1,11 +1,12 @@
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::Driver;
-use crate::flow::{Event, NextOffset, Offset, Tp};
+use crate::flow::{Event, NextOffset, Offset, OrderKey, Tp};
 use crate::inbox::Store;
 use crate::source::kafka::{Input, Trouble};
 use crate::worker::notice::Notice;
@@ -26,6 +27,7 @@ impl<DB: Store> Driver<DB> {
                         tp: record.tp,
                         epoch: record.epoch,
                         offset: Offset(record.offset),
+                        key: record.message.key().map(order_key),
                         bytes: record.message.size(),
                         handle: record.message,
                     };
@@ -91,4 +93,11 @@ impl<DB: Store> Driver<DB> {
         }
         open
     }
+}
+
+/// The same for the life of a process, which is as long as anybody asks.
+fn order_key(message_key: &[u8]) -> OrderKey {
+    let mut hasher = DefaultHasher::new();
+    message_key.hash(&mut hasher);
+    OrderKey(hasher.finish())
 }

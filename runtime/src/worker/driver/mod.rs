@@ -83,6 +83,7 @@ pub(super) struct Driver<DB: Store> {
 
 struct Running {
     lane: LaneId,
+    track: u16,
     offsets: Vec<Offset>,
     attempt: u32,
     cancel: Option<oneshot::Sender<()>>,

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use handstamp::flow::{ClaimedRow, Found, LaneId, Millis, NextOffset, Offset, SavedResult};
+use handstamp::flow::{Ahead, ClaimedRow, Found, LaneId, Millis, NextOffset, Offset, SavedResult};
 
 use super::kafka::TopicId;
 use super::state::{Effect, Key, Letter, Refused, Row, State, Tracked, key};
@@ -57,14 +57,17 @@ enum Condition {
 }
 
 /// The row that a transaction writes, and what must hold.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tracking {
     pub(super) lane: LaneId,
     pub(super) tracked: Option<Tracked>,
     pub(super) watermark: NextOffset,
     pub(super) acknowledged: NextOffset,
+    pub(super) ahead: Ahead,
     /// What `passed` must not be above.
     pub(super) ceiling: Option<Offset>,
+    /// What nobody else must have dealt with.
+    pub(super) applied: Vec<Offset>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,21 +125,24 @@ impl Database {
         let found = asked.iter().zip(parked).map(|(asked, parked)| Found {
             stamped: asked.event.is_some_and(|event| new.contains(&key(lane, event))),
             parked,
+            ahead: row.as_ref().is_some_and(|row| row.ahead.contains(&asked.offset.0)),
         });
+        let found: Vec<_> = found.collect();
         let row = row.map(|row| ClaimedRow { next: row.next, passed: row.passed });
-        Some((found.collect(), row))
+        Some((found, row))
     }
 
     fn look(&self, lane: LaneId, tracked: Option<Tracked>, asked: &[Asked]) -> Seen {
         let row = self.state.row(lane, tracked);
         let parked = asked.iter().map(|Asked { offset, .. }| {
-            let passed = row.filter(|row| offset.next() <= row.passed);
-            let letter = passed.map(|row| (lane, row.tracked.topic, *offset));
+            let past = row.as_ref().filter(|row| row.is_past(*offset));
+            let letter = past.map(|row| (lane, row.tracked.topic, *offset));
             letter.is_some_and(|letter| {
                 self.state.letters.contains(&letter) || self.state.listed.contains(&letter)
             })
         });
-        Seen { row, parked: parked.collect() }
+        let parked = parked.collect();
+        Seen { row, parked }
     }
 
     /// The handler writes; `false` if a statement before has failed. Behind the end of its transaction every
@@ -198,16 +204,18 @@ impl Database {
             Condition::Sound if self.is_locked(id, tracking.lane) => return Guard::Blocked,
             Condition::Sound => {}
         }
-        let Tracking { lane, tracked, watermark, acknowledged, ceiling } = *tracking;
-        let row = match self.state.checked(lane, tracked, acknowledged) {
+        let &Tracking { lane, tracked, watermark, acknowledged, ceiling, .. } = tracking;
+        let Tracking { ahead, applied, .. } = tracking;
+        let row = match self.state.checked(lane, tracked, acknowledged, &ahead.relied) {
             Ok(row) => row,
             Err(Refused::WentBack) => return Guard::WentBack,
             Err(Refused::Superseded) => return Guard::Superseded,
         };
-        if ceiling.is_some_and(|offset| offset.next() <= row.passed) {
+        let is_ahead = |offset: &Offset| row.ahead.contains(&offset.0);
+        if ceiling.is_some_and(|offset| offset.next() <= row.passed) || applied.iter().any(is_ahead) {
             return Guard::Overtaken;
         }
-        self.transaction_mut(id).progress = Some((lane, row.raised(watermark)));
+        self.transaction_mut(id).progress = Some((lane, row.raised(watermark, &ahead.added)));
         Guard::Passed
     }
 
@@ -223,7 +231,7 @@ impl Database {
             self.state.wrote(*effect);
         }
         self.state.letters.extend(&written.letters);
-        self.state.progress.extend(written.progress);
+        self.state.progress.extend(written.progress.clone());
         written
     }
 
@@ -233,13 +241,13 @@ impl Database {
 
     /// One entry of a save; `None` while its row is locked.
     pub(super) fn save(&mut self, tracking: &Tracking) -> Option<SavedResult> {
-        let Tracking { lane, tracked, watermark, acknowledged, .. } = *tracking;
+        let &Tracking { lane, tracked, watermark, acknowledged, ref ahead, .. } = tracking;
         if self.is_locked(0, lane) {
             return None;
         }
-        Some(match self.state.checked(lane, tracked, acknowledged) {
+        Some(match self.state.checked(lane, tracked, acknowledged, &ahead.relied) {
             Ok(row) => {
-                self.state.progress.insert(lane, row.raised(watermark));
+                self.state.progress.insert(lane, row.raised(watermark, &ahead.added));
                 SavedResult::Ok
             }
             Err(Refused::WentBack) => SavedResult::WentBack,
@@ -263,7 +271,7 @@ impl Database {
 
     /// The row, made if there is none.
     pub(super) fn ensure_row(&mut self, lane: LaneId, topic: TopicId) -> Row {
-        *self.state.progress.entry(lane).or_insert_with(|| Row::new(topic))
+        self.state.progress.entry(lane).or_insert_with(|| Row::new(topic)).clone()
     }
 
     /// `progress reset`: never lowers what was passed, unless the topic is another one. `false` while the
@@ -275,6 +283,7 @@ impl Database {
         let row = self.state.progress.entry(lane).or_insert_with(|| Row::new(topic));
         if row.tracked.topic != topic {
             (row.tracked.topic, row.passed) = (topic, NextOffset(0));
+            row.ahead.clear();
         }
         (row.next, row.floor) = (next, next);
         row.tracked.incarnation += 1;
@@ -294,6 +303,6 @@ impl Database {
     }
 
     fn is_locked(&self, id: TransactionId, lane: LaneId) -> bool {
-        self.others(id).any(|other| other.progress.is_some_and(|(locked, _)| locked == lane))
+        self.others(id).any(|other| other.progress.as_ref().is_some_and(|(locked, _)| *locked == lane))
     }
 }

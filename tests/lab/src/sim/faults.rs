@@ -124,7 +124,7 @@ impl World {
         let handlers = self.lanes(tp).count();
         let handler = u16::try_from(self.random.index(handlers)).expect("as many as were drawn");
         let lane = LaneId { tp, handler };
-        let Some(row) = self.database.state.progress.get(&lane).copied() else { return };
+        let Some(row) = self.database.state.progress.get(&lane).cloned() else { return };
         let next = NextOffset(self.random.below(row.next.0.unsigned_abs() + 1).cast_signed());
         if self.database.reset(lane, row.tracked.topic, next) {
             self.report.resets += 1;

@@ -1,5 +1,7 @@
 use handstamp::flow::start::{self, First, Place, Progress, StartOffset};
-use handstamp::flow::{Event, LaneStart, Millis, NextOffset, Offset, Save, Saved, SavedResult, Tp};
+use handstamp::flow::{
+    Ahead, Event, LaneStart, Millis, NextOffset, Offset, Offsets, OrderKey, Save, Saved, SavedResult, Tp,
+};
 
 use super::database::Tracking;
 use super::kafka::{self, Commit, Kind, Record};
@@ -7,6 +9,26 @@ use super::knobs::{Handlers, Knobs};
 use super::oracle::Verdict;
 use super::process::{Leaving, Stage};
 use super::world::World;
+
+/// The message keys of records that follow each other. Some share a track, and some records have none.
+const KEYS: [Option<u64>; 16] = [
+    Some(1),
+    Some(1),
+    Some(2),
+    None,
+    Some(17),
+    Some(2),
+    Some(1),
+    Some(3),
+    Some(4),
+    None,
+    Some(18),
+    Some(1),
+    Some(5),
+    Some(3),
+    Some(2),
+    Some(17),
+];
 
 /// The group: who has which partition, what is read from it, and what is committed.
 impl World {
@@ -50,7 +72,9 @@ impl World {
             (rates.ending, Kind::RollingBack),
         ];
         let kind = kinds.into_iter().find(|&(rate, _)| self.random.chance(rate));
-        Record { id: self.produced.len() as u64, topic: 0, kind: kind.map_or(Kind::Plain, |(_, kind)| kind) }
+        let id = self.produced.len() as u64;
+        let key = KEYS[self.produced.len() * 7 % KEYS.len()];
+        Record { id, key, topic: 0, kind: kind.map_or(Kind::Plain, |(_, kind)| kind) }
     }
 
     /// The coordinator gives a free partition to a member.
@@ -144,13 +168,15 @@ impl World {
             StartOffset::Beginning | StartOffset::End => None,
         };
         let rows: Vec<_> = lanes.iter().map(|&lane| (lane, self.database.ensure_row(lane, topic))).collect();
-        let Knobs { attempts, batch, handlers, .. } = self.knobs;
+        let Knobs { order, attempts, batch, handlers, .. } = self.knobs;
         let together = handlers != Handlers::Each;
-        let lanes =
-            rows.iter().map(|(_, row)| LaneStart { acknowledged: row.next, attempts, batch, together });
+        let lanes = rows.iter().map(|(_, row)| {
+            let acknowledged = row.next;
+            LaneStart { acknowledged, order, attempts, batch, together }
+        });
         let lanes = lanes.collect();
         let process = &mut self.processes[index];
-        process.rows.extend(rows.iter().map(|&(lane, row)| ((lane, epoch), row.tracked)));
+        process.rows.extend(rows.iter().map(|(lane, row)| ((*lane, epoch), row.tracked)));
         process.events.push_back(Event::Assigned { tp, epoch, start, lanes });
         if let Some(assignment) = process.assignments.get_mut(&tp) {
             assignment.stage = Stage::Fetching;
@@ -169,8 +195,8 @@ impl World {
         let Some((&offset, &handle)) = next else { return };
         assignment.position = offset + 1;
         let epoch = assignment.epoch;
-        let record = Event::Record { tp, epoch, offset: Offset(offset), bytes: 10, handle };
-        process.events.push_back(record);
+        let key = handle.key.map(OrderKey);
+        process.events.push_back(Event::Record { tp, epoch, offset: Offset(offset), key, bytes: 10, handle });
         self.report.deliveries += 1;
     }
 
@@ -242,12 +268,14 @@ impl World {
                 tracked: self.processes[index].tracked(save.lane, save.epoch),
                 watermark: save.watermark,
                 acknowledged: save.acknowledged,
+                ahead: Ahead { relied: save.relied.clone(), added: Offsets::default() },
                 ceiling: None,
+                applied: Vec::new(),
             };
             let before = fails(self);
             let result = if before { None } else { self.database.save(&tracking) };
             if result == Some(SavedResult::Ok) {
-                let row = self.database.state.progress[&save.lane];
+                let row = self.database.state.progress[&save.lane].clone();
                 self.oracle.row_moved(&self.kafka, &self.database.state, save.lane, &row)?;
             }
             // Some are written although nobody hears of it.

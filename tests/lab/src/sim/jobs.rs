@@ -78,7 +78,7 @@ impl World {
         let JobRecord { offset, handle } = job.records[member];
         let tracked = process.tracked(job.lane, job.epoch);
         let topic = tracked.map_or(handle.topic, |tracked| tracked.topic);
-        Effect { lane: job.lane, topic, offset, id: handle.id, failed: false }
+        Effect { lane: job.lane, topic, offset, id: handle.id, key: handle.key, failed: false }
     }
 
     fn effects(&self, index: usize, id: JobId, of: impl Fn(&Run, usize) -> bool) -> Vec<Effect> {
@@ -117,7 +117,10 @@ impl World {
         let job = &process.jobs[&id].job;
         let (lane, watermark, acknowledged) = (job.lane, job.watermark, job.acknowledged);
         let tracked = process.tracked(lane, job.epoch);
-        let tracking = Tracking { lane, tracked, watermark, acknowledged, ceiling: fresh };
+        let applied = self.effects(index, id, |run, member| run.course.is_handled(member));
+        let applied = applied.iter().map(|effect| effect.offset).collect();
+        let ahead = self.processes[index].jobs[&id].job.ahead.clone();
+        let tracking = Tracking { lane, tracked, watermark, acknowledged, ahead, ceiling: fresh, applied };
         match self.database.guard(open, &tracking) {
             Guard::Blocked => self.wait(),
             Guard::Passed => Some(Answer::Done),

@@ -41,6 +41,8 @@ pub(super) struct Log {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) id: u64,
+    /// Its message key, the same whenever it is sent.
+    pub(super) key: Option<u64>,
     pub(super) topic: TopicId,
     pub(super) kind: Kind,
 }

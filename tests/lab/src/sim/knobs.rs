@@ -1,4 +1,4 @@
-use handstamp::flow::{Config, Millis};
+use handstamp::flow::{Config, Millis, Order};
 
 use super::random::Random;
 
@@ -13,6 +13,8 @@ pub(super) struct Knobs {
     /// How far the clock may move in one step.
     pub(super) tick: u64,
     pub(super) core: Config,
+    /// Which records of a partition are run one after the other.
+    pub(super) order: Order,
     pub(super) attempts: u32,
     /// How many records one job may take.
     pub(super) batch: usize,
@@ -119,6 +121,7 @@ impl Knobs {
                 seed: random.next(),
                 ..Config::default()
             },
+            order: Order::Partition,
             attempts: random.pick(&[1, 2, 3, 5]),
             batch: random.pick(&[1, 1, 2, 5, 500]),
             handlers: Handlers::Each,
@@ -155,12 +158,19 @@ impl Knobs {
             },
         };
         // Not drawn: with one number more, every kept seed would be another world.
-        let handlers = match knobs.core.seed % 8 {
+        let drawn = knobs.core.seed;
+        let handlers = match drawn % 8 {
             0 | 4 => Handlers::Together,
             1 => Handlers::Recording,
             _ => Handlers::Each,
         };
-        Self { handlers, ..knobs }
+        let order = match (drawn >> 20) % 4 {
+            0 => Order::Key,
+            1 => Order::None,
+            // The kept seeds that are older than the others are here.
+            _ => Order::Partition,
+        };
+        Self { handlers, order, ..knobs }
     }
 }
 

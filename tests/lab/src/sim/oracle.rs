@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use handstamp::flow::{LaneId, NextOffset, Offset, Tp};
+use handstamp::flow::{LaneId, NextOffset, Offset, Order, Tp};
 
 use super::database::Transaction;
 use super::kafka::{Kafka, Kind};
@@ -8,8 +8,9 @@ use super::report::Promise;
 use super::state::{self, Effect, Row, State};
 
 /// Judges every commit against what was produced. It sees the world, never a core.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Oracle {
+    order: Order,
     /// Up to here everything is known to be dealt with; forgotten when a database goes back.
     settled: BTreeMap<LaneId, i64>,
     /// A database that went back leaves Kafka's offsets ahead of it: excused up to where its rows were.
@@ -22,6 +23,10 @@ pub(super) type Broken = (Promise, String);
 pub(super) type Verdict = Result<(), Broken>;
 
 impl Oracle {
+    pub(super) fn new(order: Order) -> Self {
+        Self { order, settled: BTreeMap::new(), excused: BTreeMap::new() }
+    }
+
     pub(super) fn database_committed(
         &mut self,
         kafka: &Kafka,
@@ -40,8 +45,8 @@ impl Oracle {
         // Offsets of a topic that is gone say nothing: under its row, records of the new one may be read.
         let effects = committed.effects.iter().filter(|effect| effect.topic == kafka.topic(effect.lane.tp));
         let letters = committed.letters.iter().filter(|(lane, topic, _)| *topic == kafka.topic(lane.tp));
-        if let Some(effect) = effects.clone().next() {
-            came_in_order(state, effect, committed.effects.len())?;
+        for effect in effects.clone() {
+            self.came_in_order(state, effect, committed.effects.len())?;
         }
         for (lane, _, offset) in letters.clone() {
             let record = kafka.logs[&lane.tp].records.get(&offset.0);
@@ -54,8 +59,8 @@ impl Oracle {
                 return Err((Promise::ParkedOrApplied, format!("{place:?} is both")));
             }
         }
-        match committed.progress {
-            Some((lane, row)) => self.row_moved(kafka, state, lane, &row),
+        match &committed.progress {
+            Some((lane, row)) => self.row_moved(kafka, state, *lane, row),
             None => Ok(()),
         }
     }
@@ -126,14 +131,20 @@ impl Oracle {
         *from = open.map_or(log.end, |(&offset, _)| offset);
         NextOffset(*from)
     }
-}
 
-/// Compares the effects of the last transaction with each other, and with the one before.
-fn came_in_order(state: &State, of: &Effect, last: usize) -> Verdict {
-    let same = state.effects.iter().rev().filter(|other| (other.lane, other.topic) == (of.lane, of.topic));
-    let latest: Vec<_> = same.take(last + 1).collect();
-    match latest.windows(2).find(|pair| pair[1].offset >= pair[0].offset) {
-        Some(pair) => Err((Promise::Order, format!("{:?} came after {:?}", pair[0], pair[1]))),
-        None => Ok(()),
+    /// Compares the effects of the last transaction that have an order among each other, and the one before.
+    fn came_in_order(&self, state: &State, of: &Effect, last: usize) -> Verdict {
+        let ordered = |other: &Effect| match self.order {
+            Order::Partition => true,
+            Order::Key => of.key.is_some() && other.key == of.key,
+            Order::None => false,
+        };
+        let same =
+            state.effects.iter().rev().filter(|other| (other.lane, other.topic) == (of.lane, of.topic));
+        let latest: Vec<_> = same.filter(|other| ordered(other)).take(last + 1).collect();
+        match latest.windows(2).find(|pair| pair[1].offset >= pair[0].offset) {
+            Some(pair) => Err((Promise::Order, format!("{:?} came after {:?}", pair[0], pair[1]))),
+            None => Ok(()),
+        }
     }
 }

@@ -142,8 +142,9 @@ impl Process {
         self.rows.get(&(lane, epoch)).copied()
     }
 
-    pub(super) fn has_lane_running(&self, lane: LaneId) -> bool {
-        self.jobs.values().any(|run| run.job.lane == lane)
+    /// Whether a job of the same track runs.
+    pub(super) fn runs_beside(&self, job: &Job<Record>) -> bool {
+        self.jobs.values().any(|run| (run.job.lane, run.job.track) == (job.lane, job.track))
     }
 
     /// Begins to find out where a partition starts.

@@ -99,7 +99,7 @@ pub enum Promise {
     /// What the database does to a record is never the record's fault.
     OnlyBadParked,
     Order,
-    OneJobPerLane,
+    OneJobPerTrack,
     /// Everything drains once the faults are over.
     Liveness,
 }

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use handstamp::flow::start::Row as StartRow;
-use handstamp::flow::{LaneId, NextOffset, Offset};
+use handstamp::flow::{LaneId, NextOffset, Offset, Offsets};
 
 use super::kafka::{self, TopicId};
 
@@ -34,6 +34,8 @@ pub(super) struct Effect {
     pub(super) topic: TopicId,
     pub(super) offset: Offset,
     pub(super) id: u64,
+    /// The record's message key.
+    pub(super) key: Option<u64>,
     /// Whether the handler that wrote it then failed.
     pub(super) failed: bool,
 }
@@ -48,12 +50,14 @@ pub(super) struct Tracked {
     pub(super) incarnation: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) tracked: Tracked,
     pub(super) next: NextOffset,
     pub(super) passed: NextOffset,
     pub(super) floor: NextOffset,
+    /// What is dealt with at `next` or above.
+    pub(super) ahead: BTreeSet<i64>,
 }
 
 /// Why a row is not written.
@@ -66,7 +70,7 @@ pub(super) enum Refused {
 impl State {
     /// The row that was assigned, if it still is.
     pub(super) fn row(&self, lane: LaneId, tracked: Option<Tracked>) -> Option<Row> {
-        self.progress.get(&lane).copied().filter(|row| Some(row.tracked) == tracked)
+        self.progress.get(&lane).cloned().filter(|row| Some(row.tracked) == tracked)
     }
 
     /// The row, if it is ours and has not gone back.
@@ -75,9 +79,11 @@ impl State {
         lane: LaneId,
         tracked: Option<Tracked>,
         acknowledged: NextOffset,
+        relied: &Offsets,
     ) -> Result<Row, Refused> {
         let row = self.row(lane, tracked).ok_or(Refused::Superseded)?;
-        if row.next < acknowledged { Err(Refused::WentBack) } else { Ok(row) }
+        let has_all = members(relied).all(|offset| offset < row.next.0 || row.ahead.contains(&offset));
+        if row.next < acknowledged || !has_all { Err(Refused::WentBack) } else { Ok(row) }
     }
 
     /// The row as the start of a partition reads it.
@@ -115,12 +121,25 @@ impl Effect {
 impl Row {
     pub(super) fn new(topic: TopicId) -> Self {
         let start = NextOffset(0);
-        Self { tracked: Tracked { topic, incarnation: 0 }, next: start, passed: start, floor: start }
+        let tracked = Tracked { topic, incarnation: 0 };
+        Self { tracked, next: start, passed: start, floor: start, ahead: BTreeSet::new() }
     }
 
-    pub(super) fn raised(self, watermark: NextOffset) -> Self {
-        Self { next: self.next.max(watermark), passed: self.passed.max(watermark), ..self }
+    pub(super) fn raised(mut self, watermark: NextOffset, added: &Offsets) -> Self {
+        (self.next, self.passed) = (self.next.max(watermark), self.passed.max(watermark));
+        self.ahead.extend(members(added));
+        self.ahead.retain(|offset| *offset >= self.next.0);
+        self
     }
+
+    /// Whether a record was dealt with, in turn or ahead of it.
+    pub(super) fn is_past(&self, offset: Offset) -> bool {
+        offset.next() <= self.passed || self.ahead.contains(&offset.0)
+    }
+}
+
+fn members(offsets: &Offsets) -> impl Iterator<Item = i64> {
+    offsets.spans().flat_map(|(first, end)| first.0..end.0)
 }
 
 pub(super) fn consumer(lane: LaneId) -> Consumer {

@@ -59,7 +59,7 @@ impl World {
             database: Database::default(),
             processes: (0..knobs.processes).map(|_| Process::new(&knobs)).collect(),
             orphans: Vec::new(),
-            oracle: Oracle::default(),
+            oracle: Oracle::new(knobs.order),
             report: Report { seeds: 1, ..Report::default() },
             produced: Vec::new(),
             mended: BTreeSet::new(),
@@ -109,9 +109,10 @@ impl World {
         for action in &actions {
             self.note(|_| format!("p{index} -> {action:?}"));
             if let Action::Start(job) = action
-                && self.processes[index].has_lane_running(job.lane)
+                && self.processes[index].runs_beside(job)
             {
-                return Err((Promise::OneJobPerLane, format!("p{index} runs two jobs of {:?}", job.lane)));
+                let facts = format!("p{index} runs two jobs of track {} of {:?}", job.track, job.lane);
+                return Err((Promise::OneJobPerTrack, facts));
             }
             self.report.reassignments += u64::from(matches!(action, Action::Reassign { .. }));
         }
