@@ -24,6 +24,16 @@ pub async fn credit(
     Ok(())
 }
 
+/// The same, in the order of message keys alone.
+#[idempotent(consumer = "credits", key = header("event_id"), order = key, attempts = 3)]
+pub async fn credit_by_key(
+    event: EventId,
+    asked: Json<Credit>,
+    inbox: &mut Inbox<Postgres>,
+) -> Result<(), BoxError> {
+    credit(event, asked, inbox).await
+}
+
 /// Adds a row, whatever is there.
 pub async fn write_effect(connection: &mut PgConnection, event: &str, attempt: u32) -> sqlx::Result<()> {
     sqlx::query("INSERT INTO effects (event, attempt) VALUES ($1, $2)")

@@ -22,6 +22,9 @@ struct Arguments {
     /// committed to Kafka.
     #[arg(long)]
     hang_after: Option<i64>,
+    /// Keeps the order of message keys alone.
+    #[arg(long)]
+    by_key: bool,
 }
 
 #[tokio::main]
@@ -32,10 +35,14 @@ async fn main() -> anyhow::Result<()> {
     let kafka = Kafka::new(arguments.brokers)
         .property("session.timeout.ms", "1500")
         .property("heartbeat.interval.ms", "200");
-    Worker::builder(PgPool::connect(&arguments.database).await?)
-        .kafka(kafka)
-        .group(arguments.group)
-        .consume::<credit::credit>(arguments.topic)
+    let pool = PgPool::connect(&arguments.database).await?;
+    let worker = Worker::builder(pool).kafka(kafka).group(arguments.group);
+    let worker = if arguments.by_key {
+        worker.consume::<credit::credit_by_key>(arguments.topic)
+    } else {
+        worker.consume::<credit::credit>(arguments.topic)
+    };
+    worker
         .observe(move |notice| {
             if let Notice::Done { position, disposition, .. } = notice {
                 println!("done {} {disposition:?}", position.offset);

@@ -12,7 +12,8 @@ impl Offsets {
         self.0.iter().map(|(&first, &end)| (first, end))
     }
 
-    pub(super) fn insert(&mut self, first: Offset, end: NextOffset) {
+    /// Adds those from `first` to below `end`.
+    pub fn insert(&mut self, first: Offset, end: NextOffset) {
         let (mut first, mut end) = (first, end);
         while let Some((&other, &other_end)) = self.0.range(..=Offset(end.0)).next_back()
             && other_end.0 >= first.0

@@ -4,6 +4,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::database::Database;
 
+mod ahead;
 #[path = "../both/batches.rs"]
 mod batches;
 #[path = "../both/bulk.rs"]

@@ -127,7 +127,7 @@ fn transaction_ended_by_the_handler_is_listed_once_and_stops() {
 #[test]
 fn reset_or_restore_is_noticed_before_the_handler_is_called() {
     let place = Place { offset: Offset(7), acknowledged: NextOffset(5) };
-    let claim = |row| Claim { keyed: true, stamped: true, parked: false, row }.judge(Some(place));
+    let claim = |row| Claim { keyed: true, found: NEW, row }.judge(Some(place));
     let row = |next| Some(ClaimedRow { next: NextOffset(next), passed: NextOffset(5) });
     assert_eq!(claim(None), Err(Setback::Superseded));
     assert_eq!(claim(row(4)), Err(Setback::WentBack));
@@ -137,10 +137,13 @@ fn reset_or_restore_is_noticed_before_the_handler_is_called() {
 #[test]
 fn forgotten_key_is_a_late_duplicate_below_what_was_passed() {
     let row = Some(ClaimedRow { next: NextOffset(2), passed: NextOffset(8) });
-    let claim = Claim { keyed: true, stamped: true, parked: false, row };
+    let claim = Claim { keyed: true, found: NEW, row };
     let judge = |offset| claim.judge(Some(Place { offset: Offset(offset), acknowledged: NextOffset(2) }));
     assert_eq!(judge(7), Ok(Verdict::LateDuplicate));
     assert_eq!(judge(8), Ok(Verdict::Fresh));
+    let ahead = Claim { keyed: true, found: Found { ahead: true, ..NEW }, row };
+    let place = Place { offset: Offset(9), acknowledged: NextOffset(2) };
+    assert_eq!(ahead.judge(Some(place)), Ok(Verdict::LateDuplicate), "or dealt with out of turn");
 }
 
 fn answers() -> impl Strategy<Value = Vec<Answer>> {

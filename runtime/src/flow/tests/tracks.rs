@@ -140,6 +140,43 @@ fn what_was_acknowledged_to_one_track_is_demanded_by_the_next_job_of_another() {
     assert_eq!(shell.start().acknowledged, NextOffset(1), "nobody has seen more in the row");
 }
 
+fn spans(offsets: &Offsets) -> Vec<(i64, i64)> {
+    offsets.spans().map(|(first, end)| (first.0, end.0)).collect()
+}
+
+#[test]
+fn what_is_done_out_of_turn_is_given_to_the_row_and_demanded_until_it_is_passed() {
+    let mut shell = by_key(&[1, 2]);
+    let jobs = shell.started();
+    shell.keyed_record_of(TP, EPOCH, 4, Some(3));
+    let ahead = shell.start();
+    assert_eq!(
+        (spans(&ahead.ahead.added), spans(&ahead.ahead.relied)),
+        (vec![(2, 5)], vec![]),
+        "with its gap"
+    );
+    shell.finish(ahead.id, Outcome::Done);
+    shell.finish(jobs[1].id, Outcome::Failed);
+    shell.sleep();
+    let again = shell.start();
+    assert_eq!((again.offsets(), spans(&again.ahead.relied)), (vec![1], vec![(2, 5)]));
+    shell.finish(again.id, Outcome::Done);
+    shell.finish(jobs[0].id, Outcome::Done);
+    let save = shell.database_answers(SavedResult::Ok);
+    assert_eq!((save.watermark, spans(&save.relied)), (NextOffset(5), vec![(1, 5)]));
+    shell.keyed_record_of(TP, EPOCH, 5, Some(1));
+    assert_eq!(spans(&shell.start().ahead.relied), []);
+}
+
+#[test]
+fn what_is_skipped_out_of_turn_is_not_demanded() {
+    let mut shell = by_key(&[1, 2]);
+    let jobs = shell.started();
+    shell.finish(jobs[1].id, Outcome::Skipped);
+    shell.keyed_record_of(TP, EPOCH, 2, Some(3));
+    assert_eq!(spans(&shell.start().ahead.relied), []);
+}
+
 #[test]
 fn the_row_is_brought_up_once_all_tracks_rest() {
     let mut shell = by_key(&[1, 2]);
