@@ -170,7 +170,7 @@ impl Knobs {
             // The kept seeds that are older than the others are here.
             _ => Order::Partition,
         };
-        Self { handlers, order, ..knobs }
+        Self { order, handlers, ..knobs }
     }
 }
 
