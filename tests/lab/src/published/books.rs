@@ -55,6 +55,11 @@ impl Books {
         self.number("SELECT count(*) FROM effects").await
     }
 
+    /// How many transactions the effects were written in.
+    pub async fn transactions(&mut self) -> Result<u64> {
+        self.number("SELECT count(DISTINCT xmin::text) FROM effects").await
+    }
+
     /// How many messages have stalled.
     pub async fn stalls(&mut self) -> Result<u64> {
         self.number("SELECT count(*) FROM stalls").await

@@ -119,8 +119,12 @@ mod tests {
     fn summary(name: &str, rounds: &[(u64, u64)]) -> Summary {
         let variant = VARIANTS.iter().find(|variant| variant.name == name).unwrap();
         let reading = Reading { micros: 1_000_000, consumer_cpu_ms: 0, database_cpu_ms: None, peak_kb: 0 };
-        let trials =
-            rounds.iter().map(|(round, messages)| Trial { round: *round, messages: *messages, reading });
+        let trials = rounds.iter().map(|(round, messages)| Trial {
+            round: *round,
+            messages: *messages,
+            transactions: 1,
+            reading,
+        });
         Summary { variant, trials: trials.collect() }
     }
 

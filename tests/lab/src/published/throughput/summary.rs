@@ -15,6 +15,10 @@ impl Summary {
         median(self.trials.iter().map(Trial::messages_per_second))
     }
 
+    pub fn messages_per_transaction(&self) -> f64 {
+        median(self.trials.iter().map(Trial::messages_per_transaction))
+    }
+
     /// Milliseconds of processor time of the consumer for 1,000 messages.
     pub fn consumer_cpu_ms(&self) -> f64 {
         median(self.trials.iter().map(|trial| per_thousand(trial.reading.consumer_cpu_ms, trial.messages)))
@@ -45,6 +49,7 @@ impl Summary {
             "what": self.variant.what,
             "messages": self.messages(),
             "messages_per_second": self.messages_per_second(),
+            "messages_per_transaction": self.messages_per_transaction(),
             "consumer_cpu_ms_per_1000": self.consumer_cpu_ms(),
             "database_cpu_ms_per_1000": self.database_cpu_ms(),
             "peak_memory_mb": self.peak_mb(),

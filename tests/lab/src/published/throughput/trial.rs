@@ -22,11 +22,17 @@ const COMMITTED_WITHIN: Duration = Duration::from_secs(15);
 pub struct Trial {
     pub round: u64,
     pub messages: u64,
+    pub transactions: u64,
     #[serde(flatten)]
     pub reading: Reading,
 }
 
 impl Trial {
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    pub fn messages_per_transaction(&self) -> f64 {
+        self.messages as f64 / self.transactions as f64
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn messages_per_second(&self) -> f64 {
         self.messages as f64 / self.reading.seconds()
@@ -57,7 +63,7 @@ pub async fn run(consumer: Consumer, feed: &Feed, round: u64) -> Result<Trial> {
     if let Some(wrong) = books.balance(messages, remembered).await? {
         bail!(wrong);
     }
-    Ok(Trial { round, messages, reading })
+    Ok(Trial { round, messages, transactions: books.transactions().await?, reading })
 }
 
 /// What a consumer is told that reads so many messages.
