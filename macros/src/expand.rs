@@ -13,14 +13,29 @@ use crate::model::Model;
 
 /// Keeps the function as it is, and adds to it the handler or what is wrong with it.
 pub fn idempotent(attribute: TokenStream, item: &TokenStream) -> TokenStream {
-    let beside = match Function::parse(item) {
-        Ok(function) => match Model::check(attribute, &function) {
-            Ok(model) => carried(&declaration(&function.vis, &model), &implementation(&model)),
-            Err(errors) => fallback(&function, errors),
-        },
-        Err(error) => error.into_compile_error(),
+    let function = match Function::parse(item) {
+        Ok(function) => function,
+        Err(error) => {
+            let error = error.into_compile_error();
+            return quote!(#item #error);
+        }
     };
-    quote!(#item #beside)
+    match Model::check(attribute, &function) {
+        Ok(model) => {
+            let allowed = allowed(&model.handler.manner);
+            let beside = carried(&declaration(&function.vis, &model), &implementation(&model));
+            quote!(#allowed #item #beside)
+        }
+        Err(errors) => {
+            let instead = fallback(&function, errors);
+            quote!(#item #instead)
+        }
+    }
+}
+
+/// One that records may have nothing that can fail, and returns a `Result` all the same.
+fn allowed(manner: &Manner) -> Option<TokenStream> {
+    matches!(manner, Manner::Plain(_)).then(|| quote!(#[allow(clippy::unnecessary_wraps)]))
 }
 
 /// One item in all, so that in an `impl`, where no struct can be declared, the compiler says so once and

@@ -122,6 +122,7 @@ use proc_macro::TokenStream;
 /// - A message that is parked lets later ones of its key pass, as with `order = partition`.
 /// - Handlers side by side that write the same rows wait for each other, and may deadlock. Of a deadlock the database
 ///   gives one up, which is run again with fewer messages. Where the message key names the row, there are none.
+/// - On SQLite, where one transaction writes at a time, every order is that of the partition.
 ///
 /// # Many messages at a time
 ///

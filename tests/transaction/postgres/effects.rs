@@ -21,7 +21,7 @@ fn records(EventId(id): EventId, fx: &mut Effects) -> Result<(), BoxError> {
         Some("panic") => panic!("it says so"),
         Some("violate") => drop(fx.execute("INSERT INTO effect (event) VALUES ($1)", (None::<String>,))),
         Some("nobody") => {
-            fx.execute("UPDATE effect SET event = event WHERE event = $1", (id.clone(),)).expect_rows(1)
+            fx.execute("UPDATE effect SET event = event WHERE event = $1", (id.clone(),)).expect_rows(1);
         }
         Some("commit") => drop(fx.execute("COMMIT", ())),
         _ => {}
