@@ -188,6 +188,8 @@ mod enabled {
             RetryChangesTrack = "retry-changes-track",
             /// Dead letters above `passed` are not looked at.
             ParkedBelowPassed = "parked-below-passed",
+            /// What a row has forgotten is noticed by the guard alone, behind the handler.
+            ForgotUntilGuard = "forgot-until-guard",
             /// A late record is one below `next`, not below `passed`.
             LateByNext = "late-by-next",
             /// Dead letters are not looked at.

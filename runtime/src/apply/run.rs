@@ -49,6 +49,7 @@ impl<'a, DB: Store> Run<'a, DB> {
             consumer: self.consumer,
             definition: self.key_definition,
             partition: self.tracking().map(|tracking| &*tracking.partition),
+            relied: self.tracking().map(|tracking| &tracking.ahead.relied),
             messages,
         }
     }

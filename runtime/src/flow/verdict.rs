@@ -28,6 +28,8 @@ pub struct ClaimedRow {
     pub next: NextOffset,
     /// The highest `next` ever reached.
     pub passed: NextOffset,
+    /// Whether something is not there that was committed above `next`.
+    pub forgot: bool,
 }
 
 /// Where a message stands whose progress is tracked.
@@ -81,6 +83,10 @@ impl Claim {
         if let Some(place) = place {
             let row = self.row.ok_or(Setback::Superseded)?;
             if row.next < place.acknowledged {
+                return Err(Setback::WentBack);
+            }
+            if row.forgot {
+                mutant!(ForgotUntilGuard => { return Ok(Verdict::Fresh); });
                 return Err(Setback::WentBack);
             }
             late = self.found.ahead || place.offset.next() <= row.passed;

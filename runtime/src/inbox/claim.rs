@@ -4,7 +4,7 @@ use sqlx::Database;
 
 use super::consumers::ConsumerId;
 use super::progress::{TrackedPartition, Tracking};
-use crate::flow::{ClaimedRow, Found};
+use crate::flow::{ClaimedRow, Found, Offsets};
 
 /// Messages of one partition as they ask to be claimed.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub struct Claimant<'a> {
     pub definition: &'a str,
     /// The partition, if progress is tracked.
     pub partition: Option<&'a TrackedPartition>,
+    /// What has to stand in its row above `next`.
+    pub relied: Option<&'a Offsets>,
     /// The messages.
     pub messages: &'a [Claimed<'a>],
 }

@@ -84,6 +84,9 @@ impl<DB: Store> Inbox<DB> {
         acknowledged: NextOffset,
     ) -> Failure {
         let broken = match (setback, row) {
+            (Setback::WentBack, Some(row)) if row.next >= acknowledged => {
+                Broken::Forgot { stored: row.next.0 }
+            }
             (Setback::WentBack, Some(row)) => Broken::WentBack { stored: row.next.0 },
             _ => Broken::Superseded,
         };

@@ -198,7 +198,7 @@ fn steps(members: Vec<Member>, found: &[Found], fails: Option<usize>) -> (Vec<St
     let mut taken = Vec::new();
     while !matches!(course.step(), Step::End(_)) {
         taken.push(course.step());
-        let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+        let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0), forgot: false });
         course.answer(match course.step() {
             Step::Claim => Answer::Claimed { found: found.to_vec(), row },
             Step::Call(member) if Some(member) == fails => Answer::Failed(Setback::Handler),
@@ -275,7 +275,7 @@ fn a_twin_of_an_applied_message_that_cannot_be_read_is_a_duplicate() {
 fn a_rejected_message_among_others_is_not_given_up_with_them() {
     let members = vec![member(0, Intent::Apply, 0), member(1, Intent::Apply, 1)];
     let mut course = Course::new(members);
-    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0), forgot: false });
     let rejected = Answer::Failed(Setback::Rejected);
     for answer in [Answer::Done, Answer::Claimed { found: vec![NEW; 2], row }, rejected.clone(), rejected] {
         course.answer(answer);
@@ -287,7 +287,7 @@ fn a_rejected_message_among_others_is_not_given_up_with_them() {
 fn an_ended_transaction_is_listed_with_those_it_was_for() {
     let members = vec![member(0, Intent::Apply, 0), member(1, Intent::Apply, 1)];
     let mut course = Course::new(members);
-    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0), forgot: false });
     let claimed = Answer::Claimed { found: vec![NEW, KNOWN], row };
     for answer in [Answer::Done, claimed, Answer::Done, Answer::Failed(Setback::TransactionEnded)] {
         course.answer(answer);
@@ -305,7 +305,7 @@ fn a_handler_that_takes_all_at_once_is_called_once_before_dead_letters_are_writt
     let mut taken = Vec::new();
     while !matches!(course.step(), Step::End(_)) {
         taken.push(course.step());
-        let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+        let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0), forgot: false });
         course.answer(match course.step() {
             Step::Claim => Answer::Claimed { found: vec![NEW, NEW, KNOWN, NEW], row },
             _ => Answer::Done,
@@ -321,7 +321,7 @@ fn a_handler_that_takes_all_at_once_is_called_once_before_dead_letters_are_writt
 fn what_handlers_record_is_written_once_behind_all_of_them() {
     let intents = [Intent::Apply, Intent::Park, Intent::Apply].into_iter().enumerate();
     let members = || (0..).zip(intents.clone()).map(|(offset, (key, intent))| member(offset, intent, key));
-    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0), forgot: false });
     let to_the_end = |found: Found| {
         let (mut course, mut taken) = (Course::new(members().collect()).recorded(), Vec::new());
         while !matches!(course.step(), Step::End(_)) {
@@ -355,7 +355,7 @@ fn what_handlers_record_is_written_once_behind_all_of_them() {
 fn if_what_was_recorded_cannot_be_written_nothing_is_kept() {
     let ended = |setback| {
         let mut course = Course::new(vec![member(0, Intent::Apply, 0)]).recorded();
-        let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0) });
+        let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(0), forgot: false });
         let claimed = Answer::Claimed { found: vec![NEW], row };
         for answer in [Answer::Done, claimed, Answer::Done, Answer::Failed(setback)] {
             course.answer(answer);

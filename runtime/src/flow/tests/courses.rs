@@ -17,7 +17,7 @@ fn member(offset: i64, intent: Intent, key: Option<usize>) -> Member {
 
 /// A claim before which everything below `passed` was dealt with.
 fn claimed(found: &[Found], passed: i64) -> Answer {
-    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(passed) });
+    let row = Some(ClaimedRow { next: NextOffset(0), passed: NextOffset(passed), forgot: false });
     Answer::Claimed { found: found.to_vec(), row }
 }
 
@@ -128,7 +128,7 @@ fn transaction_ended_by_the_handler_is_listed_once_and_stops() {
 fn reset_or_restore_is_noticed_before_the_handler_is_called() {
     let place = Place { offset: Offset(7), acknowledged: NextOffset(5) };
     let claim = |row| Claim { keyed: true, found: NEW, row }.judge(Some(place));
-    let row = |next| Some(ClaimedRow { next: NextOffset(next), passed: NextOffset(5) });
+    let row = |next| Some(ClaimedRow { next: NextOffset(next), passed: NextOffset(5), forgot: false });
     assert_eq!(claim(None), Err(Setback::Superseded));
     assert_eq!(claim(row(4)), Err(Setback::WentBack));
     assert_eq!(claim(row(5)), Ok(Verdict::Fresh));
@@ -136,7 +136,7 @@ fn reset_or_restore_is_noticed_before_the_handler_is_called() {
 
 #[test]
 fn forgotten_key_is_a_late_duplicate_below_what_was_passed() {
-    let row = Some(ClaimedRow { next: NextOffset(2), passed: NextOffset(8) });
+    let row = Some(ClaimedRow { next: NextOffset(2), passed: NextOffset(8), forgot: false });
     let claim = Claim { keyed: true, found: NEW, row };
     let judge = |offset| claim.judge(Some(Place { offset: Offset(offset), acknowledged: NextOffset(2) }));
     assert_eq!(judge(7), Ok(Verdict::LateDuplicate));

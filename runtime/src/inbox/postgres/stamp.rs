@@ -49,9 +49,10 @@ impl StampStore for Postgres {
             .bind(partition.map(|partition| partition.topic_id))
             .bind(partition.map(|partition| partition.incarnation))
             .bind(offsets.iter().flatten().min())
+            .bind(claimant.relied.map(multirange))
             .fetch_one(connection)
             .await?;
-        let (xid, consumer, stamped, parked, ahead, next, passed) = row;
+        let (xid, consumer, stamped, parked, ahead, next, passed, proved) = row;
         *mark = Xid(Some(xid));
         let stamped: HashSet<_> = stamped.into_iter().collect();
         let (parked, ahead): (HashSet<_>, HashSet<_>) =
@@ -62,7 +63,11 @@ impl StampStore for Postgres {
             ahead: message.offset.is_some_and(|offset| ahead.contains(&offset)),
         });
         let row = next.zip(passed);
-        let row = row.map(|(next, passed)| ClaimedRow { next: NextOffset(next), passed: NextOffset(passed) });
+        let row = row.map(|(next, passed)| ClaimedRow {
+            next: NextOffset(next),
+            passed: NextOffset(passed),
+            forgot: proved == Some(false),
+        });
         Ok(Claim { consumer: consumer.map(ConsumerId), found: found.collect(), row })
     }
 
@@ -209,8 +214,10 @@ fn at_most(setting: &str, milliseconds: u64) -> String {
     )
 }
 
-/// The claim's transaction, the consumer, the new keys, the parked offsets, those ahead, `next` and `passed`.
-type ClaimRow = (String, Option<i16>, Vec<Vec<u8>>, Vec<i64>, Vec<i64>, Option<i64>, Option<i64>);
+/// The claim's transaction, the consumer, the new keys, the parked offsets, those ahead, `next`, `passed`, and whether
+/// the row has what is relied on.
+type ClaimRow =
+    (String, Option<i16>, Vec<Vec<u8>>, Vec<i64>, Vec<i64>, Option<i64>, Option<i64>, Option<bool>);
 
 /// One row whatever happens. Keys are inserted in their order, so that two transactions that claim the same
 /// ones wait for each other and do not deadlock. The dead letters are asked only about what was dealt with,
@@ -219,7 +226,8 @@ const CLAIM: &str = r#"
 WITH consumer AS (
     SELECT id FROM handstamp.consumers WHERE name = $1 AND key_definition = $2
 ), tracked AS (
-    SELECT next, passed, ahead FROM handstamp.progress
+    SELECT next, passed, ahead, ahead + int8multirange(int8range(NULL, next)) @> $11::text::int8multirange AS proved
+    FROM handstamp.progress
     WHERE consumer = (SELECT id FROM consumer) AND topic = $5 AND partition = $6 AND cluster = $7
       AND topic_id = $8 AND incarnation = $9
 ), parked AS (
@@ -239,7 +247,8 @@ WITH consumer AS (
     RETURNING key
 )
 SELECT pg_current_xact_id()::text, (SELECT id FROM consumer), ARRAY (SELECT key FROM stamped),
-       ARRAY (SELECT "offset" FROM parked), ARRAY (SELECT asked FROM ahead), (SELECT next FROM tracked), (SELECT passed FROM tracked)"#;
+       ARRAY (SELECT "offset" FROM parked), ARRAY (SELECT asked FROM ahead), (SELECT next FROM tracked),
+       (SELECT passed FROM tracked), (SELECT proved FROM tracked)"#;
 
 /// All conditions stand in the WHERE, so that outside the claim's transaction it writes nothing. They are about
 /// the row alone: of one that another transaction writes meanwhile, the newest state is judged.

@@ -55,7 +55,12 @@ impl StampStore for Sqlite {
             .fetch_one(&mut *connection)
             .await?;
         let row = next.zip(passed);
-        let row = row.map(|(next, passed)| ClaimedRow { next: NextOffset(next), passed: NextOffset(passed) });
+        let row = row.map(|(next, passed)| ClaimedRow {
+            next: NextOffset(next),
+            passed: NextOffset(passed),
+            // Nothing is dealt with out of turn.
+            forgot: false,
+        });
         let consumer = consumer.map(ConsumerId);
         let Some(id) = consumer else { return Ok(Claim { consumer, found: Vec::new(), row }) };
         let (mut found, mut new) = (Vec::new(), HashSet::new());

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use handstamp::flow::{Ahead, ClaimedRow, Found, LaneId, Millis, NextOffset, Offset, SavedResult};
+use handstamp::flow::{Ahead, ClaimedRow, Found, LaneId, Millis, NextOffset, Offset, Offsets, SavedResult};
 
 use super::kafka::TopicId;
 use super::state::{Effect, Key, Letter, Refused, Row, State, Tracked, key};
@@ -104,6 +104,7 @@ impl Database {
         lane: LaneId,
         tracked: Option<Tracked>,
         asked: &[Asked],
+        relied: &Offsets,
     ) -> Option<(Vec<Found>, Option<ClaimedRow>)> {
         let seen = self.transaction(id).seen.clone().unwrap_or_else(|| self.look(lane, tracked, asked));
         self.transaction_mut(id).seen = Some(seen.clone());
@@ -128,7 +129,7 @@ impl Database {
             ahead: row.as_ref().is_some_and(|row| row.ahead.contains(&asked.offset.0)),
         });
         let found: Vec<_> = found.collect();
-        let row = row.map(|row| ClaimedRow { next: row.next, passed: row.passed });
+        let row = row.map(|row| ClaimedRow { next: row.next, passed: row.passed, forgot: !row.has(relied) });
         Some((found, row))
     }
 

@@ -100,7 +100,8 @@ impl World {
                 event: is_keyed(record.handle.kind).then_some(record.handle.id),
             })
             .collect();
-        match self.database.claim(open, lane, tracked, &asked) {
+        let relied = run.job.ahead.relied.clone();
+        match self.database.claim(open, lane, tracked, &asked, &relied) {
             Some((found, row)) => Some(Answer::Claimed { found, row }),
             None => self.wait(),
         }

@@ -82,8 +82,7 @@ impl State {
         relied: &Offsets,
     ) -> Result<Row, Refused> {
         let row = self.row(lane, tracked).ok_or(Refused::Superseded)?;
-        let has_all = members(relied).all(|offset| offset < row.next.0 || row.ahead.contains(&offset));
-        if row.next < acknowledged || !has_all { Err(Refused::WentBack) } else { Ok(row) }
+        if row.next < acknowledged || !row.has(relied) { Err(Refused::WentBack) } else { Ok(row) }
     }
 
     /// The row as the start of a partition reads it.
@@ -130,6 +129,11 @@ impl Row {
         self.ahead.extend(members(added));
         self.ahead.retain(|offset| *offset >= self.next.0);
         self
+    }
+
+    /// Whether all of these were dealt with, in turn or ahead of it.
+    pub(super) fn has(&self, relied: &Offsets) -> bool {
+        members(relied).all(|offset| offset < self.next.0 || self.ahead.contains(&offset))
     }
 
     /// Whether a record was dealt with, in turn or ahead of it.
