@@ -9,7 +9,7 @@ use handstamp::internal::{Connections, Job, Registered, Task};
 use handstamp::{Disposition, Failure, FailureKind};
 
 use super::faults::{blocked, blocked_beside, holding};
-use super::handlers::Credits;
+use super::handlers::{Commits, Credits};
 use super::{Store, effects, execute, keys, new_database};
 use crate::messages::{Assigned, kind, message_at, run_alone};
 
@@ -87,6 +87,21 @@ async fn a_database_that_lost_what_was_applied_out_of_turn_went_back_in_time() {
     assert_eq!(kind(run), FailureKind::WentBack);
     assert_eq!(save(&assigned).await, Saved::WentBack);
     assert_eq!((assigned.progress().await.next, effects(&database).await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_handler_is_not_called_on_a_database_that_lost_what_was_applied_out_of_turn() {
+    let database = new_database().await;
+    let commits = Registered::<Commits>::new(&());
+    let assigned = Assigned::new(&database.pool, &commits).await;
+    let ahead = Ahead { relied: offsets(5, 6), added: Offsets::default() };
+    let tracking = Tracking { ahead, ..assigned.tracking(7) };
+    let job = Job { attempt: 1, tracking: Some(tracking), task: Task::Apply };
+    let connections = Connections::of(&assigned.pool);
+    let run = run_alone(&commits, &connections, &message_at("evt-6", 6), &job, pending()).await;
+    // It would commit by itself, and never come to the guard.
+    assert_eq!(kind(run), FailureKind::WentBack);
+    assert_eq!((effects(&database).await.len(), keys(&database).await), (0, 0));
 }
 
 /// As `a_message_is_not_applied_while_it_is_parked`, where the row is not raised by parking.
