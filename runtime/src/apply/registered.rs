@@ -25,7 +25,7 @@ pub trait Consumer<DB: Store>: Send + Sync {
     /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Its options.
+    /// Its options, as they hold on its database.
     fn options(&self) -> Options;
 
     /// Whether all messages of a transaction are written at once, so that one that fails is not told from others.
@@ -55,7 +55,8 @@ impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H>
     }
 
     fn options(&self) -> Options {
-        H::OPTIONS
+        let order = H::OPTIONS.order.with_writers(writers::<DatabaseOf<H>>());
+        Options { order, ..H::OPTIONS }
     }
 
     fn writes_together(&self) -> bool {
@@ -84,4 +85,9 @@ impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H>
             ended.ok_or_else(|| JobFailure { at: 0, failure: unregistered(H::CONSUMER) })
         })
     }
+}
+
+/// How many transactions can write at a time.
+fn writers<DB: Store>() -> usize {
+    DB::WRITERS
 }

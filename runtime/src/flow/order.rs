@@ -16,6 +16,12 @@ pub enum Order {
 }
 
 impl Order {
+    /// What it is on a database where so many transactions write at a time. With one nothing is gained by any other
+    /// order than the partition's, and rows are simpler.
+    pub(crate) fn with_writers(self, writers: usize) -> Self {
+        if writers == 1 { Self::Partition } else { self }
+    }
+
     /// How many tracks a lane has.
     pub(super) fn tracks(self) -> u16 {
         match self {
@@ -30,6 +36,19 @@ impl Order {
             Self::Partition => Some(0),
             Self::Key => key.and_then(|OrderKey(hash)| u16::try_from(hash % u64::from(TRACKS)).ok()),
             Self::None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_one_writes_at_a_time_every_order_is_the_partitions() {
+        for order in [Order::Partition, Order::Key, Order::None] {
+            assert_eq!(order.with_writers(1), Order::Partition);
+            assert_eq!(order.with_writers(2), order);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::ownership::Ticket;
 use crate::apply::Consumer;
 use crate::flow::OutOfRange;
 use crate::flow::start::{self, First, Identity, Place, Refusal, StartOffset};
-use crate::flow::{Epoch, LaneStart, NextOffset, Order, Tp};
+use crate::flow::{Epoch, LaneStart, NextOffset, Tp};
 use crate::handler::{OnOutOfRange, StartAt};
 use crate::inbox::Store;
 use crate::inbox::consumers::ConsumerId;
@@ -174,7 +174,7 @@ impl<DB: Store> Opening<DB> {
                 row: Row { consumer: *id, partition: Arc::new(row.partition) },
                 start: LaneStart {
                     acknowledged: NextOffset(row.next),
-                    order: order::<DB>(consumer.options().order),
+                    order: consumer.options().order,
                     attempts: consumer.options().attempts,
                     batch: consumer.options().batch,
                     together: consumer.writes_together(),
@@ -239,11 +239,6 @@ impl<DB: Store> Opening<DB> {
 pub(super) fn recreated(consumer: &str, row: &TrackedPartition, actual: Uuid) -> String {
     let (topic, consumer) = (row.topic.to_string(), consumer.to_owned());
     Refusal::TopicRecreated { topic, consumer, stored: row.topic_id, actual }.to_string()
-}
-
-/// Where one transaction writes at a time nothing is gained by any other order, and rows are simpler.
-fn order<DB: Store>(asked: Order) -> Order {
-    if DB::WRITERS == 1 { Order::Partition } else { asked }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]

@@ -65,7 +65,7 @@ impl<DB: Store> Driver<DB> {
         let (kind, name) = (failure.kind(), consumer.name());
         let alone = offsets.len() == 1;
         if !alone && matches!(kind, FailureKind::Handler | FailureKind::Rejected) {
-            // Not an attempt: each is run alone now, and that is told.
+            // Not an attempt: smaller ones are tried until it is alone, and that is told.
             return self.log.batch_failed(name, &position, offsets.len(), &failure);
         }
         self.failures.note((*lane, *track), offset, &failure);

@@ -49,8 +49,8 @@ const FEW: usize = 2;
 /// and one that reads anything takes a connection instead.
 ///
 /// `INSERT`, `UPDATE`, `DELETE`, `MERGE` and `SELECT` (of a function that writes) go together. If any statement
-/// is another one, or has `RETURNING`, or a backslash in a plain string, all of the transaction are sent one by
-/// one. `pg_stat_statements` shows those in a block only with `track = all`.
+/// is another one, or has `RETURNING`, or a backslash in a plain string, or if there are more than 16 different
+/// ones, all of the transaction are sent one by one. `pg_stat_statements` shows those in a block only with `track = all`.
 #[derive(Debug, Default)]
 pub struct Effects {
     recorded: Vec<Effect>,

@@ -90,7 +90,8 @@ impl Lexer<'_> {
         let rest = &self.sql[start..];
         let first = rest.chars().next()?;
         let (token, length) = match first {
-            _ if first.is_whitespace() => (Token::Blank, first.len_utf8()),
+            // Not what Unicode calls white space: to the server that is a letter.
+            ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c' => (Token::Blank, 1),
             '-' if rest.starts_with("--") => (Token::Blank, rest.find('\n').unwrap_or(rest.len())),
             '/' if rest.starts_with("/*") => (Token::Blank, comment(rest)?),
             ';' => (Token::End, 1),
@@ -166,6 +167,9 @@ fn comment(text: &str) -> Option<usize> {
 fn dollar(text: &str) -> Option<(Token, usize)> {
     let digits = text[1..].find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len() - 1);
     if digits > 0 {
+        if text[1 + digits..].starts_with(continues_word) {
+            return None;
+        }
         return Some((Token::Argument(text[1..=digits].parse().ok()?), 1 + digits));
     }
     let tag = 1 + text[1..].find('$')? + 1;
@@ -215,6 +219,7 @@ mod tests {
             "UPDATE a SET b = /* /* */ $1 */ 2",
             "INSERT INTO a VALUES ($$ $1 ' $$, $a$ $1 $$ ; $a$)",
             "UPDATE a$1 SET ü$1 = 1e5",
+            "UPDATE a\u{a0}$1 SET b = 1",
         ] {
             assert_eq!(taken_apart(sql, 0).as_deref(), Some(sql));
         }
@@ -239,6 +244,7 @@ mod tests {
             "UPDATE a SET b = $open$ ",
             "UPDATE a SET b = $3",
             "UPDATE a SET b = $0",
+            "UPDATE a SET b = $1c",
             "UPDATE a SET b = $99999999999999999999",
         ] {
             assert_eq!(taken_apart(sql, 2), None, "{sql}");
