@@ -2,6 +2,7 @@
 //! counts effects over a connection of its own. The table of effects has no unique key, so that a message
 //! applied twice is seen.
 
+mod backlog;
 mod bulk;
 mod credit;
 mod delivery;

@@ -37,7 +37,6 @@ pub async fn credit_all(
 }
 
 /// Each message's statements recorded, for the runtime to write.
-#[expect(clippy::unnecessary_wraps, reason = "a handler returns a result")]
 #[idempotent(consumer = "wallet-credits", key = header("event_id"))]
 pub fn record(
     EventId(event): EventId,
