@@ -1,11 +1,13 @@
 //! A handler that takes all messages of a transaction at once.
 
+use std::time::Duration;
+
 use handstamp::{BoxError, EventId, idempotent};
 use handstamp_tests::Running;
 use sqlx::PgConnection;
 
 use crate::backlog::{self, POISON, applied_but_for_the_poison};
-use crate::scene::Scene;
+use crate::scene::{Scene, event_id, events};
 
 #[idempotent(consumer = "bulk-credits", key = header("event_id"), attempts = 2)]
 async fn credit_all(events: Vec<EventId>, conn: &mut PgConnection) -> Result<(), BoxError> {
@@ -30,4 +32,32 @@ async fn a_backlog_is_applied_once_in_few_calls_and_only_the_poison_is_parked() 
     expected.sort();
     assert_eq!(effects, expected);
     assert!(scene.attempts().await.into_iter().max() > Some(50), "it was called for few at a time");
+}
+
+/// More than is held in memory of one partition.
+const MANY: usize = 25_000;
+
+#[idempotent(consumer = "slow-to-start", key = header("event_id"))]
+async fn record_all(events: Vec<EventId>, conn: &mut PgConnection) -> Result<(), BoxError> {
+    let events: Vec<String> = events.into_iter().map(|EventId(event)| event).collect();
+    sqlx::query("INSERT INTO effects (event, attempt) SELECT event, 1 FROM unnest($1::text[]) AS event")
+        .bind(&events)
+        .execute(conn)
+        .await?;
+    // Long enough for the worker to have read all that it holds, and to keep back what comes then.
+    if events.contains(&event_id(0)) {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_kept_back_behind_a_slow_message_is_applied_in_its_order() {
+    let scene = Scene::new(1).await;
+    scene.topic.produce_all(events(MANY)).await;
+    let mut worker = Running::start(scene.worker().consume::<record_all>(scene.topic.name()));
+    worker.until_done(MANY).await;
+    worker.stop().await.expect("a good end");
+    let expected: Vec<_> = (0..MANY).map(event_id).collect();
+    assert!(scene.effects().await == expected, "something was lost, applied twice or out of order");
 }

@@ -6,7 +6,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use uuid::Uuid;
 
 use super::handover::Start;
-use super::{Consumer, Topics};
+use super::{Consumer, Topics, ffi};
 use crate::flow::{Epoch, Tp};
 
 /// The partitions that the group gave us, and those of them that librdkafka fetches: one whose start is
@@ -23,15 +23,23 @@ struct Held {
     topic_id: Uuid,
     /// Where to go on if the whole assignment has to be given again.
     next: i64,
-    wanted: Flow,
-    actual: Flow,
+    /// Whether its records are to come.
+    wanted: bool,
+    flow: Flow,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
-    Fetching,
+    /// Its records come.
+    Coming,
+    /// They are fetched, and wait in librdkafka.
+    Kept,
+    /// They are not even fetched.
     Paused,
 }
+
+/// How many partitions may keep records in librdkafka: the limit of its memory holds for each of them.
+const MOST_KEPT: usize = 8;
 
 impl Assignment {
     /// The epoch of a record just delivered and the id of its topic, if its partition is held; keeps its
@@ -45,12 +53,12 @@ impl Assignment {
     ) -> Option<(Epoch, Uuid)> {
         let held = self.held.get_mut(&tp)?;
         held.next = offset + 1;
-        if held.wanted == Flow::Paused && held.actual == Flow::Fetching {
+        let found = (held.epoch, held.topic_id);
+        if !held.wanted && held.flow == Flow::Coming {
             // A new assignment forgets pauses; pausing before the first record could lose its start.
-            held.actual = Flow::Paused;
-            pause(consumer, topics, tp);
+            self.pause(consumer, topics, tp);
         }
-        Some((held.epoch, held.topic_id))
+        Some(found)
     }
 
     pub(super) fn epoch(&self, tp: Tp) -> Option<Epoch> {
@@ -98,8 +106,8 @@ impl Assignment {
             consumer.incremental_assign(&added)?;
         }
         for &Start { tp, epoch, next, topic_id } in &starts {
-            let (wanted, actual) = (Flow::Fetching, Flow::Fetching);
-            self.held.insert(tp, Held { epoch, topic_id, next, wanted, actual });
+            let (wanted, flow) = (true, Flow::Coming);
+            self.held.insert(tp, Held { epoch, topic_id, next, wanted, flow });
         }
         if cooperative {
             return Ok(());
@@ -148,17 +156,31 @@ impl Assignment {
     }
 
     pub(super) fn pause(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp) {
-        if let Some(held) = self.held.get_mut(&tp) {
-            (held.wanted, held.actual) = (Flow::Paused, Flow::Paused);
+        let kept = self.held.values().filter(|held| held.flow == Flow::Kept).count();
+        let Some(held) = self.held.get_mut(&tp) else { return };
+        held.wanted = false;
+        if held.flow != Flow::Coming {
+            return;
+        }
+        if kept < MOST_KEPT {
+            held.flow = Flow::Kept;
+            ffi::deliver(consumer, topics.name(tp), tp.partition, false);
+        } else {
+            held.flow = Flow::Paused;
             pause(consumer, topics, tp);
         }
     }
 
     pub(super) fn resume(&mut self, consumer: &Consumer, topics: &Topics, tp: Tp) {
-        if let Some(held) = self.held.get_mut(&tp) {
-            (held.wanted, held.actual) = (Flow::Fetching, Flow::Fetching);
-            if let Ok(list) = list(topics, [(tp, None)]) {
-                resume(consumer, &list);
+        let Some(held) = self.held.get_mut(&tp) else { return };
+        held.wanted = true;
+        match std::mem::replace(&mut held.flow, Flow::Coming) {
+            Flow::Coming => {}
+            Flow::Kept => ffi::deliver(consumer, topics.name(tp), tp.partition, true),
+            Flow::Paused => {
+                if let Ok(list) = list(topics, [(tp, None)]) {
+                    resume(consumer, &list);
+                }
             }
         }
     }
@@ -170,7 +192,7 @@ impl Assignment {
         // the start offset.
         resume(consumer, &all);
         for held in self.held.values_mut() {
-            held.actual = Flow::Fetching;
+            held.flow = Flow::Coming;
         }
         consumer.assign(&all)
     }
@@ -242,6 +264,38 @@ mod tests {
         let (consumer, mut held) = (client(), Assignment::default());
         held.given(&consumer, &[TP]);
         assert_eq!(add(&consumer, &mut held), 1);
+    }
+
+    #[test]
+    fn a_few_partitions_keep_their_records_and_others_are_not_fetched() {
+        let (consumer, mut held) = (client(), Assignment::default());
+        let tps: Vec<_> = (0..10).map(|partition| Tp { topic: 0, partition }).collect();
+        held.given(&consumer, &tps);
+        let start = |&tp| Start { tp, epoch: Epoch(1), next: 7, topic_id: Uuid::nil() };
+        let starts: Vec<_> = tps.iter().map(start).collect();
+        held.add(&consumer, &topics(), &starts).expect("an assignment is taken");
+        let count = |held: &Assignment, flow| held.held.values().filter(|held| held.flow == flow).count();
+        for &tp in &tps {
+            held.pause(&consumer, &topics(), tp);
+            held.pause(&consumer, &topics(), tp);
+        }
+        assert_eq!((count(&held, Flow::Kept), count(&held, Flow::Paused)), (MOST_KEPT, 2));
+        for &tp in &tps {
+            held.resume(&consumer, &topics(), tp);
+        }
+        assert_eq!(count(&held, Flow::Coming), 10);
+    }
+
+    #[test]
+    fn what_a_new_assignment_let_come_is_held_back_at_its_first_record() {
+        let (consumer, mut held) = (client(), Assignment::default());
+        held.given(&consumer, &[TP]);
+        add(&consumer, &mut held);
+        held.pause(&consumer, &topics(), TP);
+        held.assign_all(&consumer, &topics()).expect("an assignment is taken");
+        assert_eq!(held.held[&TP].flow, Flow::Coming);
+        held.delivered(&consumer, &topics(), TP, 7);
+        assert_eq!(held.held[&TP].flow, Flow::Kept);
     }
 
     /// The command was on its way when the client before this one came to its end, or when the group took

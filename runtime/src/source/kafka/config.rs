@@ -145,11 +145,16 @@ impl Kafka {
             // that we act on, never a silent jump.
             .set("auto.offset.reset", "error");
         for (property, value) in [
-            // Per client: one shared queue. The default of 64 MiB is more than lanes can use.
-            ("queued.max.messages.kbytes", "16384"),
-            ("queued.min.messages", "10000"),
+            // For all partitions whose records come together, and for each that keeps them back; an answer may add what
+            // it holds of each. The defaults (64 MiB, 100,000, 1 MiB) are more than lanes can use.
+            ("queued.max.messages.kbytes", "2048"),
+            ("queued.min.messages", "4000"),
+            ("fetch.message.max.bytes", "524288"),
             // The default of one second stalls a queue that was full for a moment.
-            ("fetch.queue.backoff.ms", "50"),
+            ("fetch.queue.backoff.ms", "20"),
+            // A partition that fetches again waits for the answer to a request that was sent without it: half a second
+            // by default, if the others have nothing to read.
+            ("fetch.wait.max.ms", "100"),
             // A client that waits for metadata to join its group is not told that the broker it had asked was
             // replaced (librdkafka 2.12.1): it waits for this refresh, by default five minutes.
             ("topic.metadata.refresh.interval.ms", "10000"),

@@ -69,6 +69,47 @@ pub(super) fn add_brokers<C: ClientContext>(client: &Client<C>, brokers: &str) {
     unsafe { sys::rd_kafka_brokers_add(client.native_ptr(), brokers.as_ptr()) };
 }
 
+/// Lets the records of a partition come when the client is polled, or keeps them in a queue of their own until then.
+///
+/// A paused partition drops what was fetched. Nor does resuming it wake the thread that fetches: if that waits for
+/// nothing else, up to a second passes (librdkafka 2.12.1). A queue that is only kept is full and delivers at once.
+/// Assigning a partition lets its records come.
+pub(super) fn deliver<C: ConsumerContext>(
+    consumer: &BaseConsumer<C>,
+    topic: &str,
+    partition: i32,
+    deliver: bool,
+) {
+    let (client, Ok(topic)) = (consumer.client().native_ptr(), CString::new(topic)) else { return };
+    // SAFETY: client and name are alive; both queues are references of our own, given back once, and librdkafka
+    // keeps those that it needs.
+    unsafe {
+        let own = sys::rd_kafka_queue_get_partition(client, topic.as_ptr(), partition);
+        let all = sys::rd_kafka_queue_get_consumer(client);
+        if !own.is_null() && !all.is_null() {
+            sys::rd_kafka_queue_forward(own, if deliver { all } else { ptr::null_mut() });
+        }
+        for queue in [own, all] {
+            if !queue.is_null() {
+                sys::rd_kafka_queue_destroy(queue);
+            }
+        }
+    }
+}
+
+/// Ends a client that has met a fatal error, without leaving its group: nobody there counts on it any more.
+///
+/// Such a client delivers no rebalance, and closing it waits for one: for ever, with a thread of librdkafka's that takes
+/// a whole processor (seen in 2.12.1). Blocks until its threads have ended. Its context is not freed: callbacks may
+/// still be using it.
+pub(super) fn abandon<C: ConsumerContext>(consumer: BaseConsumer<C>) {
+    let client = consumer.client().native_ptr();
+    // Dropping it would close it.
+    std::mem::forget(consumer);
+    // SAFETY: the client is alive, this was the only handle, and it is destroyed once.
+    unsafe { sys::rd_kafka_destroy_flags(client, sys::RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE) }
+}
+
 /// Commits offsets and waits at most `limit` for the answer.
 ///
 /// rdkafka's synchronous commit waits without bound (seen blocked for minutes on a frozen broker),

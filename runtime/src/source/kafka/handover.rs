@@ -77,9 +77,9 @@ pub(crate) enum Command {
     Assign(Vec<Start>),
     /// Stop fetching this one; the group still counts it as ours.
     LeaveOut(Tp),
-    /// Fetch no more for now.
+    /// Hand over no more of its records for now.
     Pause(Tp, Epoch),
-    /// Fetch again.
+    /// Hand them over again.
     Resume(Tp, Epoch),
     /// Leave the group and end.
     Close,

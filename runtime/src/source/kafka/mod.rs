@@ -21,7 +21,7 @@ use rdkafka::consumer::BaseConsumer;
 #[cfg(feature = "cli")]
 pub(crate) use admin::{Admin, PartitionLog, TopicLog};
 pub use config::{Kafka, KafkaConfigError};
-pub(crate) use handover::{Command, Input, Released, Start, Trouble};
+pub(crate) use handover::{Command, Fetched, Input, Released, Start, Trouble};
 pub(crate) use lookup::{Broker, Committed, LookupError, NotReady, check};
 pub use publisher::{PublishError, Publisher, Record};
 pub(crate) use relay::{Copy, Relay, RelayError};

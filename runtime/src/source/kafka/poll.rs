@@ -12,7 +12,7 @@ use tokio::sync::mpsc::Sender;
 use super::assignment::Assignment;
 use super::handover::{Command, Fetched, Input, Trouble};
 use super::rebalance::Context;
-use super::{Consumer, Kafka, Topics, convert};
+use super::{Consumer, Kafka, Topics, convert, ffi};
 use crate::laboratory::point;
 
 /// How long one poll waits; also how long a command may wait.
@@ -236,11 +236,10 @@ impl Poll {
         let mut consumer = Some(consumer);
         while let Some(shared) = consumer.take() {
             match Arc::try_unwrap(shared) {
-                // There are no callbacks after a fatal error, and librdkafka may never be done with such a
-                // client: the next one must not wait for it.
+                // The next client must not wait for one that may take its time.
                 Ok(only) if matches!(end, End::Fatal(_)) => {
-                    let _detached =
-                        thread::Builder::new().name("handstamp-close".to_owned()).spawn(move || drop(only));
+                    let close = thread::Builder::new().name("handstamp-close".to_owned());
+                    let _detached = close.spawn(move || ffi::abandon(only));
                 }
                 // Closes on this thread, which is the one that may run callbacks.
                 Ok(only) => drop(only),

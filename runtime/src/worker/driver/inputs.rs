@@ -6,13 +6,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Driver;
-use crate::flow::{Event, NextOffset, Offset, OrderKey, Tp};
+use crate::flow::{Event, NextOffset, Offset, Order, OrderKey, Tp};
 use crate::inbox::Store;
-use crate::source::kafka::{Input, Trouble};
+use crate::source::kafka::{Fetched, Input, Trouble};
 use crate::worker::notice::Notice;
 
 /// How long partitions rest that librdkafka did not take into the assignment.
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+
+/// About what a record takes besides its own bytes, in the maps of the core and between allocations.
+const BOOKKEEPING: usize = 300;
 
 /// What the poll thread tells.
 impl<DB: Store> Driver<DB> {
@@ -27,8 +30,8 @@ impl<DB: Store> Driver<DB> {
                         tp: record.tp,
                         epoch: record.epoch,
                         offset: Offset(record.offset),
-                        key: record.message.key().map(order_key),
-                        bytes: record.message.size(),
+                        key: self.order_key(&record),
+                        bytes: record.message.size() + BOOKKEEPING,
                         handle: record.message,
                     };
                     self.step(event);
@@ -81,6 +84,13 @@ impl<DB: Store> Driver<DB> {
             }
             Input::Closed => self.poll_thread_ended(),
         }
+    }
+
+    /// What a record's message key comes to, where any handler of its topic goes by that.
+    fn order_key(&self, record: &Fetched) -> Option<OrderKey> {
+        let handlers = self.handlers.get(usize::from(record.tp.topic))?;
+        let by_key = handlers.iter().any(|(consumer, _)| consumer.options().order == Order::Key);
+        record.message.key().filter(|_| by_key).map(order_key)
     }
 
     /// The partition is not ours any more; whether it was read.

@@ -9,7 +9,7 @@ use anyhow::{Result, bail, ensure};
 use handstamp_tests::{ChildProcess, Signal};
 use tokio::process::Command;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::journal::{Journal, ProcessNumber};
 use super::worker::Told;
@@ -43,7 +43,25 @@ pub struct Said {
     pub reached: Option<String>,
 }
 
+/// What librdkafka calls the one thread that every client has.
+const CLIENT_THREAD: &str = "rdk:main";
+/// A worker has one for its group, and may have another for a moment to ask something.
+const CLIENTS: usize = 2;
+
 impl Member {
+    /// Waits until it has no more clients than it needs; whether that was before patience ended. One that was given
+    /// up goes on as long as its threads do.
+    pub async fn until_rid_of_clients(&self) -> Result<bool> {
+        let deadline = Instant::now() + PATIENCE;
+        while clients(self.process.id())? > CLIENTS {
+            if Instant::now() > deadline {
+                return Ok(false);
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(true)
+    }
+
     pub fn spawn(
         command: Command,
         number: ProcessNumber,
@@ -181,6 +199,16 @@ impl Said {
             _ => {}
         }
     }
+}
+
+fn clients(process: u32) -> Result<usize> {
+    let mut clients = 0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        // One that has ended meanwhile has no name.
+        let name = fs::read_to_string(thread?.path().join("comm")).unwrap_or_default();
+        clients += usize::from(name.trim() == CLIENT_THREAD);
+    }
+    Ok(clients)
 }
 
 #[cfg(test)]
