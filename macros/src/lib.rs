@@ -90,7 +90,7 @@ use proc_macro::TokenStream;
 /// | `consumer` | the name its messages are remembered under, and by default the Kafka group: 1 to 200 of `a-z A-Z 0-9 . _ -`. Another name later is refused at start, since it would make every message new again | required |
 /// | `key` | what makes two deliveries the same message, see below | required |
 /// | `order` | which messages of a partition are applied one after the other: all of a `partition`, those of one Kafka message `key`, or `none`; see below | `partition` |
-/// | `batch` | how many messages of a backlog one transaction may hold, from 1 (each on its own) to 10,000; see below | 500 |
+/// | `batch` | how many messages of a backlog one transaction may hold, from 1 (each on its own) to 10,000; see below | 500, or 5,000 where they are written together (`Vec`s, `Effects`) |
 /// | `attempts` | how often a failing message is tried before it is parked, from 1 | 5 |
 /// | `timeout` | the longest one call may take: `"500 ms"`, `"30 seconds"`, `"2 minutes"`, up to `"1 day"` | 30 seconds |
 /// | `start_at` | where a consumer that has never run starts: `earliest` or `latest` | `earliest` |
@@ -100,8 +100,8 @@ use proc_macro::TokenStream;
 /// # Batches
 ///
 /// Messages of a partition that wait are applied together: the handler is called for each, in order, and what it
-/// wrote commits with all their ids at once. As many as take about 50 ms, up to `batch`; one that comes alone does
-/// not wait for others. If one fails nothing is kept, and each is run again in a transaction of its own, so that only
+/// wrote commits with all their ids at once. As many as handlers need about 50 ms for (longer, up to half a second, where
+/// the database takes long to commit), up to `batch`; one that comes alone does not wait for others. If one fails nothing is kept, and each is run again in a transaction of its own, so that only
 /// the one at fault is tried again or parked. So a call may be undone for a neighbour's sake: what a handler does
 /// outside the database needs an idempotency key in any case. `now()` is the same for all messages of a batch, and
 /// rows that one has written are locked until the last is done. `batch = 1` turns it off.
@@ -117,7 +117,7 @@ use proc_macro::TokenStream;
 ///   partitions take turns. They commit one after the other, since each writes the progress of the partition: what
 ///   runs side by side is the work of the handlers.
 /// - Kafka's offset stays at the lowest message that is not dealt with. After a crash those behind it come again, and
-///   are known. Once 1,000 messages of a partition wait, no more are fetched until half of them are done: a key that
+///   are known. Once 10,000 messages of a partition wait, no more are fetched until half of them are done: a key that
 ///   is slow for long, and has many messages, stops the others in the end.
 /// - A message that is parked lets later ones of its key pass, as with `order = partition`.
 /// - Handlers side by side that write the same rows wait for each other, and may deadlock. Of a deadlock the database

@@ -62,13 +62,18 @@ impl<E: Into<BoxError> + Send + 'static> Outcome for Result<(), E> {
     }
 }
 
+/// How many messages a transaction may hold unless the handler says,
+const BATCH: usize = 500;
+/// and where all of them are written together, which pays in larger numbers.
+pub(crate) const BULK: usize = 5_000;
+
 /// The options of `#[idempotent]` beyond `consumer` and `key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub(crate) attempts: u32,
     pub(crate) timeout: Duration,
     pub(crate) order: Order,
-    pub(crate) batch: usize,
+    pub(crate) batch: Option<usize>,
     pub(crate) start_at: StartAt,
     pub(crate) on_tombstone: OnTombstone,
     pub(crate) on_out_of_range: OnOutOfRange,
@@ -104,14 +109,14 @@ pub enum OnOutOfRange {
 
 impl Options {
     /// What holds where the attribute is silent: in the order of the partition, 5 attempts, 30 seconds, up to 500
-    /// messages to a transaction, earliest, skip, stop.
+    /// messages to a transaction or 5,000 that are written together, earliest, skip, stop.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             attempts: 5,
             timeout: Duration::from_secs(30),
             order: Order::Partition,
-            batch: 500,
+            batch: None,
             start_at: StartAt::Earliest,
             on_tombstone: OnTombstone::Skip,
             on_out_of_range: OnOutOfRange::Stop,
@@ -142,8 +147,19 @@ impl Options {
     /// How many messages of a backlog one transaction may hold; 1 for each on its own.
     #[must_use]
     pub const fn batch(mut self, messages: usize) -> Self {
-        self.batch = messages;
+        self.batch = Some(messages);
         self
+    }
+
+    /// The same, but only where the attribute is silent.
+    #[must_use]
+    pub(crate) fn or_batch(self, messages: usize) -> Self {
+        Self { batch: self.batch.or(Some(messages)), ..self }
+    }
+
+    /// How many messages of a backlog one transaction may hold.
+    pub(crate) fn batch_size(&self) -> usize {
+        self.batch.unwrap_or(BATCH)
     }
 
     /// Where a consumer that has never run starts.

@@ -138,7 +138,7 @@ pub mod __private {
 /// What the worker, the command line and the tests of handstamp itself use. Not public API.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::apply::{Consumer, Job, JobFailure, Registered, Task};
+    pub use crate::apply::{Consumer, Job, JobDone, JobFailure, Registered, Task};
     pub use crate::inbox::{Connections, consumers, dead_letters, progress, server};
 
     /// Nothing sweeps by itself yet: a horizon does not look at the progress.

@@ -77,7 +77,10 @@ impl<DB: Store> Assigned<DB> {
         let job = Job { attempt: 1, tracking: Some(self.tracking(watermark)), task: Task::Apply };
         let messages: Vec<_> = messages.into_iter().collect();
         let messages: Vec<_> = messages.iter().collect();
-        consumer.run(&Connections::of(&self.pool), &messages, &job, Box::pin(pending())).await
+        consumer
+            .run(&Connections::of(&self.pool), &messages, &job, Box::pin(pending()))
+            .await
+            .map(|done| done.dispositions)
     }
 
     pub async fn progress(&self) -> Progress {
@@ -95,7 +98,7 @@ pub async fn run_alone<DB: Store>(
     cancel: impl Future<Output = ()> + Send,
 ) -> Result<Disposition, Failure> {
     let ended = consumer.run(connections, &[message], job, Box::pin(cancel)).await;
-    ended.map(|dispositions| dispositions[0]).map_err(|failed| failed.failure)
+    ended.map(|done| done.dispositions[0]).map_err(|failed| failed.failure)
 }
 
 pub fn kind<T: std::fmt::Debug>(result: Result<T, Failure>) -> FailureKind {

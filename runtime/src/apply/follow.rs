@@ -1,11 +1,14 @@
 use std::collections::HashMap;
 use std::pin::{Pin, pin};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::call::{call, cancelled, write};
 use super::park::{self, Parting};
 use super::read::Reading;
 use super::run::Run;
-use super::{DatabaseOf, Disposition, Job, JobFailure, NeedsOf, Registered};
+use super::{DatabaseOf, Job, JobDone, JobFailure, NeedsOf, Registered};
 use crate::failure::{Failure, FailureKind, report};
 use crate::flow::{self, Answer, Course, Member, Offset, Setback, Step};
 use crate::handler::Handler;
@@ -23,7 +26,7 @@ pub(super) async fn run<H: Handler<Arguments: Arguments>>(
     messages: &[&Message],
     job: &Job,
     cancel: impl Future<Output = ()> + Send,
-) -> Result<Option<Vec<Disposition>>, JobFailure> {
+) -> Result<Option<JobDone>, JobFailure> {
     let key_definition = &handler.key_definition;
     let run = Run { connections, consumer: H::CONSUMER, key_definition, job };
     let readings: Vec<_> = messages.iter().map(|message| Reading::<H>::of(message, job)).collect();
@@ -34,7 +37,15 @@ pub(super) async fn run<H: Handler<Arguments: Arguments>>(
     };
     let course = if H::Access::RECORDS { course.recorded() } else { course };
     let cancel = pin!(cancel);
-    let follower = Follower { run: &run, needs: &handler.needs, readings, cancel, failure: None, at: 0 };
+    let follower = Follower {
+        run: &run,
+        needs: &handler.needs,
+        readings,
+        cancel,
+        failure: None,
+        at: 0,
+        handlers: Duration::ZERO,
+    };
     follower.follow(course).await
 }
 
@@ -61,11 +72,13 @@ struct Follower<'a, H: Handler<Arguments: Arguments>, C> {
     failure: Option<Failure>,
     /// The message that was worked on last.
     at: usize,
+    /// How long the handlers have worked.
+    handlers: Duration,
 }
 
 impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'_, H, C> {
     /// Follows a course to its end; `None` if the consumer is not registered.
-    async fn follow(mut self, mut course: Course) -> Result<Option<Vec<Disposition>>, JobFailure> {
+    async fn follow(mut self, mut course: Course) -> Result<Option<JobDone>, JobFailure> {
         loop {
             match course.step() {
                 Step::Begin(task) => match self.begin(task).await {
@@ -75,7 +88,10 @@ impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'
                     }
                     Err(failure) => course.answer(self.failed(failure)),
                 },
-                Step::End(Ok(())) => return Ok(Some(course.dispositions().collect())),
+                Step::End(Ok(())) => {
+                    let (dispositions, handlers) = (course.dispositions().collect(), self.handlers);
+                    return Ok(Some(JobDone { dispositions, handlers }));
+                }
                 Step::End(Err(Setback::Unregistered)) => return Ok(None),
                 Step::End(Err(_)) => {
                     let failure = self.failure.take().unwrap_or_else(unexplained);
@@ -103,11 +119,11 @@ impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'
         loop {
             let answer = match course.step() {
                 Step::GiveBack => self.give_back(course, consumer, &mut inbox).await,
-                Step::Call(member) => self.call(member, &mut inbox).await,
-                Step::CallTogether => self.call_together(course, &mut inbox).await,
-                Step::Write => {
-                    let written = write::<H>(&mut inbox, self.cancel.as_mut()).await;
-                    self.answer(written)
+                step @ (Step::Call(_) | Step::CallTogether | Step::Write) => {
+                    let begun = Instant::now();
+                    let answer = self.handle(step, course, &mut inbox).await;
+                    self.handlers += begun.elapsed();
+                    answer
                 }
                 Step::Park(member) => self.park(member, consumer, &mut inbox).await,
                 Step::Guard { fresh } => self.guard(course, consumer, fresh, &mut inbox).await,
@@ -163,6 +179,18 @@ impl<H: Handler<Arguments: Arguments>, C: Future<Output = ()> + Send> Follower<'
         let keys: Vec<_> = keys.filter_map(|(_, reading)| reading.stored.as_deref()).collect();
         let given_back = inbox.give_back(consumer, &keys).await;
         self.answer(given_back)
+    }
+
+    /// What the handlers do, or have done for them.
+    async fn handle(&mut self, step: Step, course: &Course, inbox: &mut Inbox<DatabaseOf<H>>) -> Answer {
+        match step {
+            Step::Call(member) => self.call(member, inbox).await,
+            Step::CallTogether => self.call_together(course, inbox).await,
+            _ => {
+                let written = write::<H>(inbox, self.cancel.as_mut()).await;
+                self.answer(written)
+            }
+        }
     }
 
     async fn call(&mut self, member: usize, inbox: &mut Inbox<DatabaseOf<H>>) -> Answer {

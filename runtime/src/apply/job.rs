@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use crate::failure::Failure;
+use crate::flow::Disposition;
 use crate::inbox::dead_letters::Reason;
 use crate::inbox::progress::Tracking;
 
@@ -35,6 +38,15 @@ impl Job {
     pub fn by_hand() -> Self {
         Self { attempt: 1, tracking: None, task: Task::Apply }
     }
+}
+
+/// How a job went of which everything was kept.
+#[derive(Debug)]
+pub struct JobDone {
+    /// What became of each message, in order.
+    pub dispositions: Vec<Disposition>,
+    /// How much of its time the handlers had.
+    pub handlers: Duration,
 }
 
 /// Why nothing of a job's messages was kept.

@@ -11,7 +11,7 @@ mod run;
 
 use sqlx::Pool;
 
-pub use job::{Job, JobFailure, Task};
+pub use job::{Job, JobDone, JobFailure, Task};
 pub use registered::{Consumer, Registered};
 
 pub use crate::flow::Disposition;
@@ -77,7 +77,7 @@ async fn by_hand<H: Handler<Arguments: Arguments>>(
 ) -> Result<Option<Disposition>, Failure> {
     let never = std::future::pending::<()>();
     let ended = run(handler, &Connections::of(pool), &[message], &Job::by_hand(), never).await;
-    Ok(ended.map_err(|failed| failed.failure)?.and_then(|dispositions| dispositions.into_iter().next()))
+    Ok(ended.map_err(|failed| failed.failure)?.and_then(|done| done.dispositions.into_iter().next()))
 }
 
 fn unregistered(consumer: &str) -> Failure {

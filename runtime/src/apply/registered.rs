@@ -1,7 +1,7 @@
 use futures_util::future::BoxFuture;
 
-use super::{DatabaseOf, Disposition, Job, JobFailure, NeedsOf, run, unregistered};
-use crate::handler::{Handler, Options};
+use super::{DatabaseOf, Job, JobDone, JobFailure, NeedsOf, run, unregistered};
+use crate::handler::{BULK, Handler, Options};
 use crate::inbox::consumers::Registration;
 use crate::inbox::{Access, Connections, Store};
 use crate::message::{Arguments, Message, Provides, Span};
@@ -25,7 +25,7 @@ pub trait Consumer<DB: Store>: Send + Sync {
     /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Its options, as they hold on its database.
+    /// Its options, as they hold for it and on its database.
     fn options(&self) -> Options;
 
     /// Whether all messages of a transaction are written at once, so that one that fails is not told from others.
@@ -46,7 +46,7 @@ pub trait Consumer<DB: Store>: Send + Sync {
         messages: &'a [&'a Message],
         job: &'a Job,
         cancel: BoxFuture<'a, ()>,
-    ) -> BoxFuture<'a, Result<Vec<Disposition>, JobFailure>>;
+    ) -> BoxFuture<'a, Result<JobDone, JobFailure>>;
 }
 
 impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H> {
@@ -56,7 +56,8 @@ impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H>
 
     fn options(&self) -> Options {
         let order = H::OPTIONS.order.with_writers(writers::<DatabaseOf<H>>());
-        Options { order, ..H::OPTIONS }
+        let options = Options { order, ..H::OPTIONS };
+        if self.writes_together() { options.or_batch(BULK) } else { options }
     }
 
     fn writes_together(&self) -> bool {
@@ -79,7 +80,7 @@ impl<H: Handler<Arguments: Arguments>> Consumer<DatabaseOf<H>> for Registered<H>
         messages: &'a [&'a Message],
         job: &'a Job,
         cancel: BoxFuture<'a, ()>,
-    ) -> BoxFuture<'a, Result<Vec<Disposition>, JobFailure>> {
+    ) -> BoxFuture<'a, Result<JobDone, JobFailure>> {
         Box::pin(async move {
             let ended = run(self, connections, messages, job, cancel).await?;
             ended.ok_or_else(|| JobFailure { at: 0, failure: unregistered(H::CONSUMER) })

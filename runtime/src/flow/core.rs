@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::commit::Commits;
 use super::line::Line;
+use super::pace::Took;
 use super::partition::Partition;
 use super::save::Saves;
 use super::{
@@ -17,7 +18,8 @@ pub struct Config {
     pub max_running: usize,
     /// A partition that holds this many records is paused,
     pub records_high: usize,
-    /// until it holds no more than this.
+    /// until it holds no more than this. What is left has to last until records come again: a client that has asked for
+    /// others waits for their answer first.
     pub records_low: usize,
     /// With this many bytes held in all, every partition that holds a record is paused,
     pub bytes_high: usize,
@@ -41,8 +43,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             max_running: 8,
-            records_high: 1_000,
-            records_low: 500,
+            records_high: 10_000,
+            records_low: 5_000,
             bytes_high: 32 << 20,
             bytes_low: 24 << 20,
             batch_bytes: 4 << 20,
@@ -51,6 +53,15 @@ impl Default for Config {
             confirm_every: Millis(10_000),
             seed: 0,
         }
+    }
+}
+
+impl Config {
+    /// For jobs of up to so many records: as many again are fetched meanwhile.
+    #[must_use]
+    pub fn with_batches_of(self, most: usize) -> Self {
+        let high = self.records_high.max(most.saturating_mul(2));
+        Self { records_high: high, records_low: self.records_low.max(high / 2), ..self }
     }
 }
 
@@ -130,7 +141,7 @@ impl<R: Clone> Core<R> {
                 }
             }
             Event::Position { tp, epoch, position } => self.idle(tp, epoch, position),
-            Event::Finished { job, outcome } => self.finished(job, outcome, actions),
+            Event::Finished { job, outcome, handlers } => self.finished(job, outcome, handlers, actions),
             Event::ProgressSaved { saved } => self.progress_saved(&saved, actions),
             Event::Committed { offsets, ok } => self.committed(&offsets, ok),
             Event::Tick => {}
@@ -221,7 +232,7 @@ impl<R: Clone> Core<R> {
         self.saves.touch(lanes);
     }
 
-    fn finished(&mut self, id: JobId, outcome: Outcome, actions: &mut Vec<Action<R>>) {
+    fn finished(&mut self, id: JobId, outcome: Outcome, handlers: Millis, actions: &mut Vec<Action<R>>) {
         let Some(job) = self.jobs.remove(&id) else { return };
         let Running { track, epoch, offsets, watermark, started } = job;
         let lane = track.lane;
@@ -255,7 +266,7 @@ impl<R: Clone> Core<R> {
             Outcome::Superseded => return self.reassign(lane.tp, ReassignReason::Superseded, actions),
             Outcome::Done | Outcome::Skipped => {
                 let acknowledged = (outcome == Outcome::Done).then_some(watermark);
-                let took = Millis(self.now.0.saturating_sub(started.0));
+                let took = Took { all: Millis(self.now.0.saturating_sub(started.0)), handlers };
                 let freed = partition.finished(track, &offsets, took, acknowledged);
                 self.free(freed, actions);
                 self.regulate(lane.tp, actions);

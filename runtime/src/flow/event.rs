@@ -1,4 +1,4 @@
-use super::{Epoch, JobId, LaneId, NextOffset, Offset, Order, OrderKey, Tp};
+use super::{Epoch, JobId, LaneId, Millis, NextOffset, Offset, Order, OrderKey, Tp};
 
 /// What happened, as the shell tells the core.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub enum Event<R> {
         job: JobId,
         /// How it ended.
         outcome: Outcome,
+        /// How much of its time its handlers had.
+        handlers: Millis,
     },
     /// The answer to [`super::Action::SaveProgress`], one entry for each that was asked.
     ProgressSaved {

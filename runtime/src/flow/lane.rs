@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use super::pace::Took;
 use super::track::{Track, Turn};
 use super::watermark::Watermark;
 use super::{
@@ -152,7 +153,7 @@ impl Lane {
         &mut self,
         track: u16,
         offsets: &[Offset],
-        took: Millis,
+        took: Took,
         acknowledged: Option<NextOffset>,
     ) {
         for &offset in offsets {

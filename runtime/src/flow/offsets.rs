@@ -7,6 +7,12 @@ use super::{NextOffset, Offset};
 pub struct Offsets(BTreeMap<Offset, NextOffset>);
 
 impl Offsets {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The spans, in order.
     pub fn spans(&self) -> impl Iterator<Item = (Offset, NextOffset)> {
         self.0.iter().map(|(&first, &end)| (first, end))

@@ -1,7 +1,12 @@
 use super::Millis;
 
-/// How long a transaction of many records should take: short enough that nobody waits long for its locks.
+/// How long the handlers of a transaction should take: short enough that nobody waits long for its locks.
 const TARGET: Millis = Millis(50);
+/// Where the rest of it (BEGIN, claim, guard, COMMIT) takes long by itself they may take so many times as long, so that most
+/// of the time is the handlers',
+const SHARE: u64 = 9;
+/// but never longer than this.
+const LONGEST: Millis = Millis(500);
 /// How many more records a full transaction that was quick lets into the next, once one was slow or failed; up to then
 /// at least twice as many.
 const STEP: usize = 16;
@@ -11,6 +16,14 @@ const SMALL: usize = 4;
 const FAILURES: u32 = 2;
 /// and how many records have to pass before it grows again.
 const PROBATION: usize = 100;
+
+/// How long a transaction took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Took {
+    pub(super) all: Millis,
+    /// How much of it the handlers had.
+    pub(super) handlers: Millis,
+}
 
 /// How many records a lane takes into one transaction: more while it has a backlog and all goes well, half
 /// after a failure.
@@ -34,16 +47,19 @@ impl Pace {
     }
 
     /// A transaction of so many records was committed.
-    pub(super) fn done(&mut self, records: usize, took: Millis) {
+    pub(super) fn done(&mut self, records: usize, Took { all, handlers }: Took) {
         self.probation = self.probation.saturating_sub(records);
         if records > 1 {
             self.failures = 0;
         }
-        if took > TARGET {
+        let rest = all.0.saturating_sub(handlers.0);
+        let target = Millis(rest.saturating_mul(SHARE).clamp(TARGET.0, LONGEST.0));
+        if handlers > target {
             self.doubles = false;
-            // As many as would have taken that long, but not less than half: a slow disk is no slow handler.
-            let fitting = records.saturating_mul(index(TARGET)) / index(took);
-            self.limit = fitting.max(records / 2).clamp(1, self.limit);
+            // As many as would have taken that long, but not less than half of what it was: one that is slow, alone or
+            // among others, says little about those that follow.
+            let fitting = records.saturating_mul(index(target)) / index(handlers);
+            self.limit = fitting.max(self.limit / 2).clamp(1, self.limit);
         } else if self.probation == 0 && records >= self.limit {
             let step = if self.doubles { self.limit.max(STEP) } else { STEP };
             self.limit = self.limit.saturating_add(step).min(self.most);
@@ -72,10 +88,14 @@ fn index(span: Millis) -> usize {
 mod tests {
     use super::*;
 
-    const QUICK: Millis = Millis(5);
+    const QUICK: Took = took(5, 5);
+
+    const fn took(all: u64, handlers: u64) -> Took {
+        Took { all: Millis(all), handlers: Millis(handlers) }
+    }
 
     /// Full transactions until the pace does not change any more.
-    fn settle(pace: &mut Pace, took: impl Fn(usize) -> Millis) -> usize {
+    fn settle(pace: &mut Pace, took: impl Fn(usize) -> Took) -> usize {
         for _ in 0..1_000 {
             let records = pace.limit();
             pace.done(records, took(records));
@@ -119,9 +139,45 @@ mod tests {
 
     #[test]
     fn slow_handlers_keep_the_transaction_short() {
-        let limit = settle(&mut Pace::new(500), |records| Millis(10 * records as u64));
+        let limit = settle(&mut Pace::new(500), |records| took(10 * records as u64, 10 * records as u64));
         assert!((1..=5 + STEP).contains(&limit), "{limit}");
-        assert_eq!(settle(&mut Pace::new(500), |records| Millis(200 * records as u64)), 1);
+        assert_eq!(
+            settle(&mut Pace::new(500), |records| took(200 * records as u64, 200 * records as u64)),
+            1
+        );
+    }
+
+    #[test]
+    fn one_slow_record_does_not_make_the_transactions_that_follow_small() {
+        let mut pace = Pace::new(500);
+        settle(&mut pace, |_| QUICK);
+        pace.done(1, took(1_000, 1_000));
+        assert_eq!(pace.limit(), 250);
+    }
+
+    #[test]
+    fn a_slow_disk_is_no_slow_handler() {
+        let mut pace = Pace::new(500);
+        for _ in 0..1_000 {
+            pace.done(pace.limit(), took(2_000, 40));
+        }
+        assert_eq!(pace.limit(), 500);
+    }
+
+    #[test]
+    fn where_commits_are_slow_handlers_may_take_nine_times_as_long_but_not_for_ever() {
+        let settled = |rest: u64| {
+            let mut pace = Pace::new(5_000);
+            for _ in 0..1_000 {
+                let handlers = pace.limit() as u64;
+                pace.done(pace.limit(), took(handlers + rest, handlers));
+            }
+            pace.limit() as u64
+        };
+        for (rest, most) in [(0, TARGET.0), (20, 20 * SHARE), (1_000, LONGEST.0)] {
+            let limit = settled(rest);
+            assert!((most - STEP as u64..=most + STEP as u64).contains(&limit), "{rest} ms: {limit}");
+        }
     }
 
     #[test]

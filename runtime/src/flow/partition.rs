@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::lane::{Lane, Run};
+use super::pace::Took;
 use super::{
-    Action, Config, Epoch, Job, JobId, JobRecord, LaneId, LaneStart, Millis, NextOffset, Offset, OrderKey,
+    Action, Config, Epoch, Job, JobId, JobRecord, LaneId, LaneStart, NextOffset, Offset, OrderKey,
     PartitionSnapshot, Tp, TrackId,
 };
 use crate::laboratory::mutant;
@@ -132,7 +133,7 @@ impl<R> Partition<R> {
         &mut self,
         TrackId { lane, number }: TrackId,
         offsets: &[Offset],
-        took: Millis,
+        took: Took,
         acknowledged: Option<NextOffset>,
     ) -> usize {
         if let Some(state) = self.lane(lane) {

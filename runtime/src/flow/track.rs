@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::pace::Pace;
+use super::pace::{Pace, Took};
 use super::retry::{self, Cause};
 use super::{JobId, LaneStart, Millis, Offset, Outcome, Task, TrackSnapshot};
 use crate::laboratory::mutant;
@@ -160,7 +160,7 @@ impl Track {
         self.queue.iter().take_while(|offset| **offset <= last).count()
     }
 
-    pub(super) fn finished(&mut self, offsets: &[Offset], took: Millis) {
+    pub(super) fn finished(&mut self, offsets: &[Offset], took: Took) {
         for offset in offsets {
             self.queue.remove(offset);
         }

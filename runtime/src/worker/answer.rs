@@ -5,7 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::ownership::Ticket;
-use crate::apply::{Disposition, JobFailure};
+use crate::apply::{JobDone, JobFailure};
 use crate::flow::{Epoch, JobId, LaneStart, NextOffset, Saved, Tp};
 use crate::inbox::consumers::ConsumerId;
 use crate::inbox::progress::TrackedPartition;
@@ -22,8 +22,8 @@ pub(super) enum Answer {
     Stalled(Vec<(Tp, Epoch)>),
 }
 
-/// How a job ended: what became of each message, in order, or why nothing of them was kept.
-pub(super) type Ended = Result<Vec<Disposition>, JobFailure>;
+/// How a job ended.
+pub(super) type Ended = Result<JobDone, JobFailure>;
 
 /// The row that a lane writes.
 #[derive(Clone, Debug)]

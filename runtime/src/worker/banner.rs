@@ -29,7 +29,7 @@ pub(super) fn lines(
         Order::Key => "by message key, no other",
         Order::None => "none",
     };
-    let batch = match options.batch {
+    let batch = match options.batch_size() {
         1 => "one message".to_owned(),
         most => format!("up to {most} messages of a backlog"),
     };

@@ -98,7 +98,7 @@ pub(super) async fn run<DB: Store>(
 /// What the core makes of it.
 pub(super) fn outcome(ended: &Ended) -> Outcome {
     match ended {
-        Ok(dispositions) => Outcome::of(dispositions),
+        Ok(done) => Outcome::of(&done.dispositions),
         Err(failed) => Outcome::from(Setback::from(failed.failure.kind())),
     }
 }

@@ -176,7 +176,7 @@ impl<DB: Store> Opening<DB> {
                     acknowledged: NextOffset(row.next),
                     order: consumer.options().order,
                     attempts: consumer.options().attempts,
-                    batch: consumer.options().batch,
+                    batch: consumer.options().batch_size(),
                     together: consumer.writes_together(),
                 },
             });

@@ -235,6 +235,9 @@ fn client<DB: Store>(
         .spawn(move || poll.run())
         .map_err(|error| WorkerError::Configuration(format!("no thread can be started: {error}")))?;
     let seed = u64::from(std::process::id());
+    let batch = subscriptions.iter().map(|subscription| subscription.consumer.options().batch_size()).max();
+    let config =
+        Config { max_running: running, seed, ..Config::default() }.with_batches_of(batch.unwrap_or(1));
     Ok(Driver::new(Parts {
         group: Arc::clone(group),
         topics,
@@ -242,7 +245,7 @@ fn client<DB: Store>(
         pool: plan.pool.clone(),
         broker,
         inputs,
-        core: Core::new(Config { max_running: running, seed, ..Config::default() }),
+        core: Core::new(config),
         drain_limit,
         session_timeout: kafka.session_timeout(),
         observers: observers.clone(),

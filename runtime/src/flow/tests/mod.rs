@@ -22,6 +22,8 @@ struct Shell {
     together: bool,
     /// Which of their records are run one after the other.
     order: Order,
+    /// How long their handlers take.
+    handlers: Millis,
 }
 
 impl Job<i64> {
@@ -47,6 +49,7 @@ impl Shell {
             batch: 1,
             together: false,
             order: Order::Partition,
+            handlers: Millis(0),
         }
     }
 
@@ -82,7 +85,7 @@ impl Shell {
     }
 
     fn finish(&mut self, job: JobId, outcome: Outcome) {
-        self.feed(Event::Finished { job, outcome });
+        self.feed(Event::Finished { job, outcome, handlers: self.handlers });
     }
 
     /// Lets time pass to the next wake-up.

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use super::{Driver, Running};
+use super::{Driver, Running, milliseconds};
 use crate::apply::{Disposition, JobFailure};
 use crate::failure::FailureKind;
-use crate::flow::{Event, JobId, LaneId, Offset};
+use crate::flow::{Event, JobId, LaneId, Millis, Offset};
 use crate::inbox::Store;
 use crate::worker::answer::{Answer, Ended};
 use crate::worker::notice::Notice;
@@ -37,16 +37,17 @@ impl<DB: Store> Driver<DB> {
 
     pub(super) fn job_ended(&mut self, id: JobId, ended: Ended) {
         let Some(running) = self.running.remove(&id) else { return };
-        let outcome = jobs::outcome(&ended);
+        let (outcome, mut handlers) = (jobs::outcome(&ended), Millis(0));
         match ended {
-            Ok(dispositions) => {
-                for (offset, disposition) in running.offsets.iter().zip(dispositions) {
+            Ok(done) => {
+                handlers = milliseconds(done.handlers);
+                for (offset, disposition) in running.offsets.iter().zip(done.dispositions) {
                     self.dealt_with(running.lane, *offset, disposition);
                 }
             }
             Err(failed) => self.job_failed(&running, failed),
         }
-        self.step(Event::Finished { job: id, outcome });
+        self.step(Event::Finished { job: id, outcome, handlers });
     }
 
     fn dealt_with(&mut self, lane: LaneId, offset: Offset, disposition: Disposition) {

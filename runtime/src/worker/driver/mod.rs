@@ -205,7 +205,7 @@ impl<DB: Store> Driver<DB> {
     }
 
     fn step(&mut self, event: Event<Arc<Message>>) {
-        let now = Millis(u64::try_from(self.zero.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let now = milliseconds(self.zero.elapsed());
         self.core.step(now, event, &mut self.actions);
     }
 
@@ -220,6 +220,10 @@ impl<DB: Store> Driver<DB> {
     fn position(&self, tp: Tp, offset: i64) -> Position {
         Position::new(Arc::clone(self.topics.name(tp)), tp.partition, offset)
     }
+}
+
+fn milliseconds(span: Duration) -> Millis {
+    Millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Sleeps until then; for ever if there is no then.

@@ -1,4 +1,4 @@
-use handstamp::flow::{Answer, Disposition, JobId, JobRecord, Offset, Outcome, Setback, Step, Task};
+use handstamp::flow::{Answer, Disposition, JobId, JobRecord, Millis, Offset, Outcome, Setback, Step, Task};
 
 use super::database::{Asked, Guard, Tracking, Transaction, TransactionId};
 use super::kafka::{Kind, Record};
@@ -336,7 +336,9 @@ impl World {
         if outcome == Outcome::TransactionEnded {
             self.mended.extend(run.job.records.iter().map(|record| record.handle.id));
         }
-        self.processes[index].outcomes.push((id, outcome));
+        // Everything: what else there is takes no time worth telling here.
+        let handlers = Millis(self.now.0 - run.begun.0);
+        self.processes[index].outcomes.push((id, outcome, handlers));
         self.note(|_| format!("p{index} {id:?} ended: {outcome:?}"));
     }
 }

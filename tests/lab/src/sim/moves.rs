@@ -150,8 +150,8 @@ impl World {
             Move::Report(index) => {
                 let outcomes = self.processes[index].outcomes.len();
                 let chosen = self.random.index(outcomes);
-                let (job, outcome) = self.processes[index].outcomes.swap_remove(chosen);
-                return self.feed(index, Event::Finished { job, outcome });
+                let (job, outcome, handlers) = self.processes[index].outcomes.swap_remove(chosen);
+                return self.feed(index, Event::Finished { job, outcome, handlers });
             }
             Move::Advance(index, job) => return self.advance(index, job),
             Move::CommitOffsets(index) => return self.commit_offsets(index),

@@ -22,7 +22,8 @@ pub(super) struct Process {
     /// From the poll thread to the core, in order.
     pub(super) events: VecDeque<Event<Record>>,
     pub(super) jobs: BTreeMap<JobId, Run>,
-    pub(super) outcomes: Vec<(JobId, Outcome)>,
+    /// With how long their handlers took.
+    pub(super) outcomes: Vec<(JobId, Outcome, Millis)>,
     pub(super) commit: Option<Vec<(Tp, Epoch, NextOffset)>>,
     pub(super) save: Option<Vec<Save>>,
     pub(super) finished: bool,
@@ -63,6 +64,7 @@ pub(super) enum Stage {
 pub(super) struct Run {
     pub(super) job: Job<Record>,
     pub(super) course: Course,
+    pub(super) begun: Millis,
     pub(super) transaction: Option<TransactionId>,
     /// What the handler still has to do, once it is called.
     pub(super) work_left: Option<u64>,
@@ -70,7 +72,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn new(job: Job<Record>, handlers: Handlers) -> Self {
+    fn new(job: Job<Record>, handlers: Handlers, begun: Millis) -> Self {
         let members = job.records.iter().map(|record| {
             let JobRecord { offset, handle } = *record;
             let twin = |other: &JobRecord<Record>| other.handle.id == handle.id;
@@ -86,7 +88,7 @@ impl Run {
             Handlers::Together => Course::together(members),
             Handlers::Recording => Course::new(members).recorded(),
         };
-        Self { job, course, transaction: None, work_left: None, cancelled: false }
+        Self { job, course, begun, transaction: None, work_left: None, cancelled: false }
     }
 }
 
@@ -162,12 +164,17 @@ impl Process {
     }
 
     /// Does at once what needs nobody else; the partitions that were given back.
-    pub(super) fn perform(&mut self, actions: Vec<Action<Record>>, handlers: Handlers) -> Vec<Tp> {
+    pub(super) fn perform(
+        &mut self,
+        actions: Vec<Action<Record>>,
+        handlers: Handlers,
+        now: Millis,
+    ) -> Vec<Tp> {
         let mut released = Vec::new();
         for action in actions {
             match action {
                 Action::Start(job) => {
-                    self.jobs.insert(job.id, Run::new(job, handlers));
+                    self.jobs.insert(job.id, Run::new(job, handlers, now));
                 }
                 Action::Cancel { job } => {
                     if let Some(run) = self.jobs.get_mut(&job) {

@@ -116,7 +116,7 @@ impl World {
             }
             self.report.reassignments += u64::from(matches!(action, Action::Reassign { .. }));
         }
-        for tp in self.processes[index].perform(actions, self.knobs.handlers) {
+        for tp in self.processes[index].perform(actions, self.knobs.handlers, self.now) {
             if let Some(owner) = self.kafka.owners.get_mut(&tp) {
                 owner.take_if(|owner| *owner == index);
             }
