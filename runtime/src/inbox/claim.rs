@@ -93,6 +93,9 @@ pub trait StampStore: Database {
     /// What tells a transaction from any later one on its connection.
     type Mark: Default + Send + Sync + std::fmt::Debug;
 
+    /// What is learnt of a connection from one transaction to the next.
+    type Acquaintance: Default + Send + Sync + std::fmt::Debug;
+
     /// What the tables are called, for people.
     const TABLES: Tables;
     /// How many transactions can write at a time.
@@ -107,6 +110,7 @@ pub trait StampStore: Database {
     /// Opens a transaction in which a handler may work for `limit`.
     fn begin(
         connection: &mut Self::Connection,
+        acquaintance: &mut Self::Acquaintance,
         mark: &mut Self::Mark,
         limit: Duration,
     ) -> impl Future<Output = sqlx::Result<()>> + Send;

@@ -1,10 +1,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use sqlx::Pool;
 use sqlx::pool::PoolConnection;
-use sqlx::{Database, Pool};
 use tokio::time::{Instant, timeout};
 
+use super::Store;
 use super::loan::Loan;
 use super::transaction::acquire;
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ const RETURN_LIMIT: Duration = Duration::from_secs(5);
 /// round trips a message. A kept one is taken as it is; had it died meanwhile, BEGIN would say so, and
 /// nothing would have been done.
 #[derive(Debug)]
-pub struct Connections<DB: Database> {
+pub struct Connections<DB: Store> {
     pool: Pool<DB>,
     kept: Option<Kept<DB>>,
 }
@@ -30,13 +31,13 @@ pub struct Connections<DB: Database> {
 /// The connections at hand, the last used one at the end.
 type Kept<DB> = Arc<Mutex<Vec<(Loan<DB>, Instant)>>>;
 
-impl<DB: Database> Clone for Connections<DB> {
+impl<DB: Store> Clone for Connections<DB> {
     fn clone(&self) -> Self {
         Self { pool: self.pool.clone(), kept: self.kept.clone() }
     }
 }
 
-impl<DB: Database> Connections<DB> {
+impl<DB: Store> Connections<DB> {
     /// Takes from the pool and gives back at once.
     #[must_use]
     pub fn of(pool: &Pool<DB>) -> Self {
@@ -90,6 +91,6 @@ impl<DB: Database> Connections<DB> {
 
 /// The pool pings the connection first, and has no limit for that: on a half-open link its permit would
 /// be gone for good (launchbadge/sqlx#4349).
-fn return_to_pool<DB: Database>(mut connection: PoolConnection<DB>) {
+fn return_to_pool<DB: Store>(mut connection: PoolConnection<DB>) {
     tokio::spawn(async move { timeout(RETURN_LIMIT, connection.return_to_pool()).await });
 }

@@ -1,24 +1,30 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use sqlx::Database;
 use sqlx::pool::PoolConnection;
 use tokio::time::Instant;
 
-/// A connection that was taken out of a pool, and when.
+use super::Store;
+
+/// A connection that was taken out of a pool, when, and what is known of it since.
 #[derive(Debug)]
-pub struct Loan<DB: Database> {
+pub struct Loan<DB: Store> {
     connection: PoolConnection<DB>,
     taken: Instant,
+    acquaintance: DB::Acquaintance,
 }
 
-impl<DB: Database> Loan<DB> {
+impl<DB: Store> Loan<DB> {
     pub(super) fn of(connection: PoolConnection<DB>) -> Self {
-        Self { connection, taken: Instant::now() }
+        Self { connection, taken: Instant::now(), acquaintance: DB::Acquaintance::default() }
     }
 
     pub(super) fn age(&self) -> Duration {
         self.taken.elapsed()
+    }
+
+    pub(super) fn parts(&mut self) -> (&mut DB::Connection, &mut DB::Acquaintance) {
+        (&mut self.connection, &mut self.acquaintance)
     }
 
     pub(super) fn into_inner(self) -> PoolConnection<DB> {
@@ -26,7 +32,7 @@ impl<DB: Database> Loan<DB> {
     }
 }
 
-impl<DB: Database> Deref for Loan<DB> {
+impl<DB: Store> Deref for Loan<DB> {
     type Target = PoolConnection<DB>;
 
     fn deref(&self) -> &PoolConnection<DB> {
@@ -34,7 +40,7 @@ impl<DB: Database> Deref for Loan<DB> {
     }
 }
 
-impl<DB: Database> DerefMut for Loan<DB> {
+impl<DB: Store> DerefMut for Loan<DB> {
     fn deref_mut(&mut self) -> &mut PoolConnection<DB> {
         &mut self.connection
     }

@@ -44,7 +44,8 @@ impl<DB: Store> Transaction<DB> {
         // From here on a drop closes it; only the end of the transaction hands it back.
         connection.close_on_drop();
         let mut this = Self { connection, mark: DB::Mark::default(), home: home.clone() };
-        within(DB::BEGIN_LIMIT, DB::begin(&mut this.connection, &mut this.mark, limit))
+        let (raw, acquaintance) = this.connection.parts();
+        within(DB::BEGIN_LIMIT, DB::begin(raw, acquaintance, &mut this.mark, limit))
             .await
             .map_err(|error| Failure::environment("opening a transaction", error))?;
         point!(AfterBegin);

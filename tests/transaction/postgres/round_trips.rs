@@ -18,16 +18,25 @@ async fn a_message_costs_a_round_trip_each_for_begin_claim_handler_guard_and_com
     let assigned = Assigned::new(&pool, &consumer).await;
     let connections = Connections::keeping(&pool);
     let mut costs = Vec::new();
-    // The first prepares the statements on its connection.
-    for (event, offset, expected) in [("evt-1", 0, Applied), ("evt-2", 1, Applied), ("evt-2", 2, Duplicate)] {
-        let job = Job { attempt: 1, tracking: Some(assigned.tracking(offset + 1)), task: Task::Apply };
+    // The first prepares the statements on its connection, the second asks for its settings.
+    for (event, offset, expected) in [
+        ("evt-1", 0, Applied),
+        ("evt-2", 1, Applied),
+        ("evt-3", 2, Applied),
+        ("evt-3", 3, Duplicate),
+        // The first that comes again prepares another claim.
+        ("evt-1", 0, Duplicate),
+        ("evt-2", 1, Duplicate),
+    ] {
+        let job = Job { attempt: 1, tracking: Some(assigned.tracking(4.min(offset + 1))), task: Task::Apply };
         let before = link.round_trips();
         let message = message_at(event, offset);
         let done = run_alone(&consumer, &connections, &message, &job, pending()).await;
         assert_eq!(done.expect("the server answers"), expected);
         costs.push(link.round_trips() - before);
     }
-    assert_eq!(costs[1..], [5, 4], "one statement of the handler, and none for a duplicate");
+    assert_eq!(costs[2..4], [5, 4], "one statement of the handler, and none for a duplicate");
+    assert_eq!(costs[5], 5, "one more for what was dealt with before");
 }
 
 #[tokio::test]
@@ -40,7 +49,7 @@ async fn a_batch_costs_one_each_for_begin_claim_guard_and_commit_whatever_its_si
     let assigned = Assigned::new(&pool, &consumer).await;
     let connections = Connections::keeping(&pool);
     let mut costs = Vec::new();
-    for first in [0, SIZE] {
+    for first in [0, SIZE, 2 * SIZE] {
         let messages: Vec<_> =
             (first..first + SIZE).map(|offset| message_at(&format!("evt-{offset}"), offset)).collect();
         let messages: Vec<_> = messages.iter().collect();
@@ -49,5 +58,5 @@ async fn a_batch_costs_one_each_for_begin_claim_guard_and_commit_whatever_its_si
         consumer.run(&connections, &messages, &job, Box::pin(pending())).await.expect("all are applied");
         costs.push(link.round_trips() - before);
     }
-    assert_eq!(costs[1], 4 + 10, "one statement of the handler for each message");
+    assert_eq!(costs[2], 4 + 10, "one statement of the handler for each message");
 }

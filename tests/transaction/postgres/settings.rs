@@ -1,10 +1,13 @@
+use std::future::pending;
+
+use handstamp::internal::{Connections, Job, Registered};
 use handstamp::{BoxError, EventId, Handler, KeySource, Options, apply};
-use sqlx::PgPool;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::handlers::handler;
 use super::{Connection, effects, new_database};
-use crate::messages::message;
+use crate::database::server;
+use crate::messages::{message, run_alone};
 
 handler!(TellsSettings, Options::new().timeout_ms(2_000), |(EventId(_), ()): (EventId, ()), conn| {
     sqlx::query(
@@ -17,31 +20,39 @@ handler!(TellsSettings, Options::new().timeout_ms(2_000), |(EventId(_), ()): (Ev
     Ok(())
 });
 
-async fn settings_of(options: impl FnOnce(PgConnectOptions) -> PgConnectOptions) -> (String, PgPool) {
+/// What handlers see on connections that are used once, and again and again.
+async fn settings_of(options: impl FnOnce(PgConnectOptions) -> PgConnectOptions) -> String {
     let database = new_database().await;
     let pool = database.pool_as(options).await;
     apply::<TellsSettings>(&pool, &message("evt-1")).await.unwrap();
-    (effects(&database).await.remove(0), pool)
+    let (consumer, connections) = (Registered::<TellsSettings>::new(&()), Connections::keeping(&pool));
+    for event in ["evt-2", "evt-3", "evt-4"] {
+        run_alone(&consumer, &connections, &message(event), &Job::by_hand(), pending()).await.unwrap();
+    }
+    let mut seen = effects(&database).await;
+    assert_eq!(seen.len(), 4);
+    seen.dedup();
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    seen.remove(0)
 }
 
 #[tokio::test]
 async fn limits_are_set_above_the_handlers_own() {
-    let (settings, _) = settings_of(|options| options).await;
+    let settings = settings_of(|options| options).await;
     assert_eq!(settings, "on 3s 5s 7s");
 }
 
 #[tokio::test]
 async fn an_asynchronous_commit_is_raised() {
     for weak in ["off", "local", "remote_write"] {
-        let (settings, _) = settings_of(|options| options.options([("synchronous_commit", weak)])).await;
+        let settings = settings_of(|options| options.options([("synchronous_commit", weak)])).await;
         assert!(settings.starts_with("on "), "{weak}: {settings}");
     }
 }
 
 #[tokio::test]
 async fn a_stronger_commit_is_not_lowered() {
-    let (settings, _) =
-        settings_of(|options| options.options([("synchronous_commit", "remote_apply")])).await;
+    let settings = settings_of(|options| options.options([("synchronous_commit", "remote_apply")])).await;
     assert!(settings.starts_with("remote_apply "), "{settings}");
 }
 
@@ -52,7 +63,7 @@ async fn the_roles_shorter_limits_win() {
         ("lock_timeout", "1s"),
         ("idle_in_transaction_session_timeout", "6s"),
     ];
-    let (settings, _) = settings_of(|options| options.options(shorter)).await;
+    let settings = settings_of(|options| options.options(shorter)).await;
     assert_eq!(settings, "on 900ms 1s 6s");
 }
 
@@ -63,16 +74,35 @@ async fn the_roles_longer_limits_do_not() {
         ("lock_timeout", "1h"),
         ("idle_in_transaction_session_timeout", "2d"),
     ];
-    let (settings, _) = settings_of(|options| options.options(longer)).await;
+    let settings = settings_of(|options| options.options(longer)).await;
     assert_eq!(settings, "on 3s 5s 7s");
 }
 
 #[tokio::test]
 async fn c19_nothing_is_set_for_longer_than_the_transaction() {
     let database = new_database().await;
-    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1);
-    let pool = pool.connect_with(crate::database::server().database(database.name())).await.unwrap();
+    let pool = PgPoolOptions::new().max_connections(1);
+    let pool = pool.connect_with(server().database(database.name())).await.unwrap();
     apply::<TellsSettings>(&pool, &message("evt-1")).await.unwrap();
     let after: String = sqlx::query_scalar("SHOW lock_timeout").fetch_one(&pool).await.unwrap();
     assert_eq!(after, "0");
+}
+
+handler!(LowersCommit, Options::new(), |(EventId(_), ()): (EventId, ()), conn| {
+    let seen = "INSERT INTO effect SELECT current_setting('synchronous_commit')";
+    sqlx::query(seen).execute(&mut *conn).await?;
+    sqlx::query("SET synchronous_commit = off").execute(conn).await?;
+    Ok(())
+});
+
+#[tokio::test]
+async fn an_asynchronous_commit_that_a_handler_leaves_behind_is_raised_for_the_next() {
+    let database = new_database().await;
+    let pool = database.pool_as(|options| options).await;
+    apply::<LowersCommit>(&pool, &message("evt-1")).await.unwrap();
+    let (consumer, connections) = (Registered::<LowersCommit>::new(&()), Connections::keeping(&pool));
+    for event in ["evt-2", "evt-3", "evt-4"] {
+        run_alone(&consumer, &connections, &message(event), &Job::by_hand(), pending()).await.unwrap();
+    }
+    assert_eq!(effects(&database).await, ["on"; 4]);
 }

@@ -23,6 +23,7 @@ impl Default for Savepoint {
 
 impl StampStore for Sqlite {
     type Mark = Savepoint;
+    type Acquaintance = ();
 
     const TABLES: Tables = Tables { inbox: "handstamp_inbox", dead_letters: "handstamp_dead_letters" };
     const WRITERS: usize = 1;
@@ -33,7 +34,12 @@ impl StampStore for Sqlite {
 
     /// IMMEDIATE: a deferred transaction that upgrades to a write fails at once when another has written
     /// since, and no busy timeout helps.
-    async fn begin(connection: &mut SqliteConnection, mark: &mut Savepoint, _: Duration) -> sqlx::Result<()> {
+    async fn begin(
+        connection: &mut SqliteConnection,
+        (): &mut (),
+        mark: &mut Savepoint,
+        _: Duration,
+    ) -> sqlx::Result<()> {
         let begin = AssertSqlSafe(format!("BEGIN IMMEDIATE; SAVEPOINT {}", mark.0)).into_sql_str();
         <Sqlite as sqlx::Database>::TransactionManager::begin(connection, Some(begin)).await
     }
