@@ -11,6 +11,7 @@ pub async fn credit(
     State(work): State<Work>,
     conn: &mut PgConnection,
 ) -> sqlx::Result<()> {
+    work.on_call.tell();
     work.credit(conn, &event, &deposit).await
 }
 
@@ -22,6 +23,7 @@ pub async fn credit_alone(
     State(work): State<Work>,
     conn: &mut PgConnection,
 ) -> sqlx::Result<()> {
+    work.on_call.tell();
     work.credit(conn, &event, &deposit).await
 }
 
@@ -30,8 +32,10 @@ pub async fn credit_alone(
 pub async fn credit_all(
     events: Vec<EventId>,
     deposits: Vec<Json<Deposit>>,
+    State(work): State<Work>,
     conn: &mut PgConnection,
 ) -> sqlx::Result<()> {
+    work.on_call.tell();
     let deposits = events.iter().zip(&deposits).map(|(EventId(event), Json(deposit))| (&**event, deposit));
     Work::credit_all(conn, deposits).await
 }
@@ -41,8 +45,10 @@ pub async fn credit_all(
 pub fn record(
     EventId(event): EventId,
     Json(deposit): Json<Deposit>,
+    State(work): State<Work>,
     effects: &mut Effects,
 ) -> Result<(), BoxError> {
+    work.on_call.tell();
     effects.execute(CREDIT, (deposit.amount, deposit.account));
     effects.execute(RECORD, (event, deposit.account, deposit.amount));
     Ok(())

@@ -8,5 +8,5 @@ mod worker;
 
 pub use deposit::Deposit;
 pub use stall::Stall;
-pub use work::{CREDIT, RECORD, Work};
+pub use work::{CREDIT, OnCall, RECORD, Work};
 pub use worker::{Handling, Source, Told, run};

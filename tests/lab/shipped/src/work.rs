@@ -1,3 +1,5 @@
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgConnection;
@@ -16,6 +18,31 @@ pub struct Work {
     pub pause: Duration,
     /// Which messages take much longer.
     pub stall: Option<Stall>,
+    /// Told by handstamp's handlers when they are called.
+    pub on_call: OnCall,
+}
+
+/// Something to do at each call; nothing by default.
+#[derive(Clone, Default)]
+pub struct OnCall(Option<Arc<dyn Fn() + Send + Sync>>);
+
+impl OnCall {
+    /// Does this.
+    pub fn new(what: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(what)))
+    }
+
+    pub(crate) fn tell(&self) {
+        if let Some(what) = &self.0 {
+            what();
+        }
+    }
+}
+
+impl fmt::Debug for OnCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnCall").field(&self.0.is_some()).finish()
+    }
 }
 
 impl Work {

@@ -30,18 +30,13 @@ pub enum Handling {
     WriteOnly,
 }
 
-/// What happened to a worker.
+/// A message that a worker has dealt with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// It reads a partition.
-    Started,
-    /// It has dealt with a message.
-    Done {
-        /// Where the message stood.
-        partition: i32,
-        /// Where the message stood.
-        offset: i64,
-    },
+pub struct Told {
+    /// Where it stood.
+    pub partition: i32,
+    /// Where it stood.
+    pub offset: i64,
 }
 
 /// Consumes until SIGTERM.
@@ -59,16 +54,11 @@ pub async fn run(
     for (name, value) in source.properties {
         kafka = kafka.property(name, value);
     }
-    let worker =
-        Worker::builder(pool).state(work).kafka(kafka).group(source.group).observe(
-            move |notice| match notice {
-                Notice::Started { .. } => told(Told::Started),
-                Notice::Done { position, .. } => {
-                    told(Told::Done { partition: position.partition, offset: position.offset });
-                }
-                _ => {}
-            },
-        );
+    let worker = Worker::builder(pool).state(work).kafka(kafka).group(source.group).observe(move |notice| {
+        if let Notice::Done { position, .. } = notice {
+            told(Told { partition: position.partition, offset: position.offset });
+        }
+    });
     let worker = match handling {
         Handling::Adaptive => worker.consume::<credit>(source.topic),
         Handling::Batch1 => worker.consume::<credit_alone>(source.topic),

@@ -25,6 +25,8 @@ pub struct Book {
     pub unwritten: u64,
     /// Partition and offset of records that were deleted before anybody dealt with them.
     pub gone: BTreeSet<(i32, i64)>,
+    /// Whether only the records of an account, whose message key is the same, have to be applied in order.
+    pub keyed: bool,
 }
 
 /// An event; each of its records is the same.
@@ -51,8 +53,8 @@ pub enum Fate {
 }
 
 impl Ledger {
-    pub fn new(partitions: usize) -> Self {
-        Self(Mutex::new(Book { logs: vec![Vec::new(); partitions], ..Book::default() }))
+    pub fn new(partitions: usize, keyed: bool) -> Self {
+        Self(Mutex::new(Book { logs: vec![Vec::new(); partitions], keyed, ..Book::default() }))
     }
 
     /// Makes a new event, and returns its number.
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn records_are_in_the_log_once_all_before_them_are_acknowledged() {
-        let ledger = Ledger::new(1);
+        let ledger = Ledger::new(1, false);
         ledger.written(7, 0, 1);
         assert_eq!(ledger.ends(), [0]);
         ledger.written(5, 0, 0);

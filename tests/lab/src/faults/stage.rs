@@ -42,14 +42,31 @@ pub struct Setup {
     pub mocked: bool,
     /// Members copy dead letters to their topic, which the row has to make.
     pub copying: bool,
-    /// A transaction holds one message.
-    pub alone: bool,
+    pub handler: Handler,
+}
+
+/// How the messages of a partition are handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handler {
+    /// In order, many to a transaction.
+    InOrder,
+    /// In order, each in a transaction of its own.
+    Alone,
+    /// Only those of one message key are in order.
+    Keyed,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let properties = vec![session(1_500), ("heartbeat.interval.ms", "200".to_owned())];
-        Self { partitions: 16, mix: Mix::default(), properties, mocked: false, copying: false, alone: false }
+        Self {
+            partitions: 16,
+            mix: Mix::default(),
+            properties,
+            mocked: false,
+            copying: false,
+            handler: Handler::InOrder,
+        }
     }
 }
 
@@ -62,7 +79,13 @@ impl Setup {
 
     /// With one message to a transaction.
     pub fn alone(mut self) -> Self {
-        self.alone = true;
+        self.handler = Handler::Alone;
+        self
+    }
+
+    /// With `order = key`.
+    pub fn keyed(mut self) -> Self {
+        self.handler = Handler::Keyed;
         self
     }
 
@@ -196,7 +219,10 @@ impl Stage {
         let copies = setup.copying.then(|| Copies::of(&brokers, topic.name()));
         let (group, pause) = (unique("group"), Arc::default());
         let partitions = usize::try_from(setup.partitions)?;
-        let (ledger, journal) = (Arc::new(Ledger::new(partitions)), Arc::new(Journal::new(partitions)));
+        let (ledger, journal) = (
+            Arc::new(Ledger::new(partitions, setup.handler == Handler::Keyed)),
+            Arc::new(Journal::new(partitions)),
+        );
         let watch = Watch::start(Subject {
             brokers: brokers.clone(),
             topic: topic.name().to_owned(),
@@ -238,8 +264,10 @@ impl Stage {
         for (name, value) in &self.setup.properties {
             command.args(["--property", &format!("{name}={value}")]);
         }
-        if self.setup.alone {
-            command.arg("--alone");
+        match self.setup.handler {
+            Handler::InOrder => {}
+            Handler::Alone => _ = command.arg("--alone"),
+            Handler::Keyed => _ = command.arg("--keyed"),
         }
         if post.is_static {
             command.args(["--property", &format!("group.instance.id={}", post.name)]);

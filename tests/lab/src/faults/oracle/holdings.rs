@@ -56,7 +56,7 @@ impl Holdings {
         let mut verdict = Verdict::default();
         let mut applied: BTreeMap<i64, u64> = BTreeMap::new();
         let mut sums: HashMap<i64, i64> = HashMap::new();
-        let mut last: HashMap<i32, i64> = HashMap::new();
+        let mut last: HashMap<(i32, Option<i64>), i64> = HashMap::new();
         for effect in &self.effects {
             if !effect.is_asked_for(book) {
                 verdict.foreign += 1;
@@ -69,7 +69,8 @@ impl Holdings {
                 verdict.example(|| format!("applied again: {effect:?}"));
             }
             *sums.entry(effect.account).or_default() += effect.amount;
-            let before = last.insert(effect.partition, effect.position).unwrap_or(-1);
+            let one_after_the_other = (effect.partition, book.keyed.then_some(effect.account));
+            let before = last.insert(one_after_the_other, effect.position).unwrap_or(-1);
             if before >= effect.position {
                 verdict.out_of_order += 1;
                 verdict.example(|| format!("after offset {before}: {effect:?}"));
@@ -273,6 +274,19 @@ mod tests {
     fn effects_that_changed_places_are_out_of_order() {
         let verdict = judged(|holdings| holdings.effects.reverse());
         assert_eq!(verdict, Verdict { out_of_order: 1, ..Verdict::default() });
+    }
+
+    #[test]
+    fn where_keys_have_an_order_only_effects_of_one_account_can_be_out_of_it() {
+        let reversed = |accounts: [i64; 2]| {
+            let mut holdings = holdings();
+            for (effect, account) in holdings.effects.iter_mut().zip(accounts) {
+                effect.account = account;
+            }
+            holdings.effects.reverse();
+            holdings.judge(&Book { keyed: true, ..book() }).out_of_order
+        };
+        assert_eq!((reversed([1, 2]), reversed([1, 1])), (0, 1));
     }
 
     #[test]

@@ -19,10 +19,12 @@ pub const ROW: Row = Row {
 };
 
 /// On one stage a dead process comes back as the same member of its group, which costs no time; on the
-/// other the group has to notice, and the survivors take over.
+/// other the group has to notice, and the survivors take over. There, message keys have an order, partitions have none.
 async fn run(trial: Arc<Trial>) -> Result<()> {
-    let (fixed, moving) =
-        tokio::try_join!(trial.stage(Setup::default()), trial.stage(Setup::default().session(1_000)))?;
+    let (fixed, moving) = tokio::try_join!(
+        trial.stage(Setup::default()),
+        trial.stage(Setup::default().session(1_000).keyed())
+    )?;
     let posts = |post: fn(String) -> Post, count: usize| -> Vec<Post> {
         (0..count).map(|number| post(number.to_string())).collect()
     };

@@ -72,6 +72,18 @@ pub async fn alone(
     deposit(message, position, inbox).await
 }
 
+/// The same, side by side with those of other message keys.
+#[idempotent(
+    consumer = "laboratory", key = header("event_id"), order = key, attempts = 3, timeout = "10 s"
+)]
+pub async fn keyed(
+    message: Json<Deposit>,
+    position: Position,
+    inbox: &mut Inbox<Postgres>,
+) -> Result<(), BoxError> {
+    deposit(message, position, inbox).await
+}
+
 impl Deposit {
     /// Writes the effects. Nothing in the tables keeps them from being written twice.
     pub async fn apply(

@@ -50,6 +50,9 @@ pub struct WorkerArguments {
     /// One message to a transaction.
     #[arg(long)]
     pub alone: bool,
+    /// In the order of message keys only.
+    #[arg(long, conflicts_with = "alone")]
+    pub keyed: bool,
     #[arg(long)]
     pub broken: Option<Broken>,
 }
@@ -92,6 +95,8 @@ async fn run(arguments: &WorkerArguments) -> Result<()> {
     let mut worker = Worker::builder(pool).kafka(kafka).group(&*arguments.group).observe(tell);
     worker = if arguments.alone {
         worker.consume::<deposit::alone>(&*arguments.topic)
+    } else if arguments.keyed {
+        worker.consume::<deposit::keyed>(&*arguments.topic)
     } else {
         worker.consume::<deposit::deposit>(&*arguments.topic)
     };

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use shipped::{Handling, Source, Stall, Work};
+use shipped::{Handling, OnCall, Source, Stall, Work};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
@@ -43,6 +43,7 @@ pub enum Consumer {
     WriteOnly,
     SeedLoop,
     Handwritten,
+    HandwrittenKept,
     HandwrittenBatch,
     Pipelined,
     NoInbox,
@@ -117,7 +118,8 @@ impl Consumer {
     pub fn by_hand(self) -> Option<Loop> {
         match self {
             Self::SeedLoop => Some(Loop::SEED),
-            Self::Handwritten => Some(Loop::EACH),
+            Self::Handwritten => Some(Loop::POOLED),
+            Self::HandwrittenKept => Some(Loop::EACH),
             Self::HandwrittenBatch => Some(Loop::BATCH),
             Self::Pipelined => Some(Loop::PIPELINED),
             Self::NoInbox => Some(Loop::NO_INBOX),
@@ -180,7 +182,11 @@ impl Task {
             },
             database,
             pool,
-            work: Work { pause: Duration::from_millis(arguments.pause_ms), stall },
+            work: Work {
+                pause: Duration::from_millis(arguments.pause_ms),
+                stall,
+                on_call: OnCall::default(),
+            },
             tally: Tally::new(meter, arguments.until, arguments.times.clone()),
         })
     }

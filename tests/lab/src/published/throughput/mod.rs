@@ -110,7 +110,8 @@ async fn latencies(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let seconds = arguments.latency_seconds;
     if let Some(adaptive) = report.summaries.iter().find(|summary| summary.variant.consumer == Consumer::C) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate above 0")]
-        let limit = adaptive.messages_per_second() as u64;
+        let alone = adaptive.messages_per_second() as u64;
+        let limit = latency::limit(Consumer::C, alone, seconds).await.context("at the limit")?;
         for percent in LOADS {
             let rate = (limit * percent / 100).max(1);
             let latency = latency::measure(Consumer::C, rate, seconds).await;

@@ -15,8 +15,9 @@ struct Claim {
     limit: Option<&'static str>,
 }
 
-const CLAIMS: [Claim; 10] = [
+const CLAIMS: [Claim; 11] = [
     claim("batch1_vs_handwritten", "batch1", "handwritten", 0.95),
+    claim("batch1_vs_handwritten_kept", "batch1", "handwritten_kept", 0.95),
     Claim { limit: Some("raw"), ..claim("adaptive_vs_seed_loop", "adaptive", "seed_loop", 10.0) },
     claim("adaptive_vs_handwritten_batch", "adaptive", "handwritten_batch", 1.5),
     claim("adaptive_vs_raw", "adaptive", "raw", 0.85),

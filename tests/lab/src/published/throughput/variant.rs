@@ -25,7 +25,7 @@ pub enum Kind {
 
 /// A variant is a line here, a consumer by that name, and what is claimed of it in `ratios.rs`. All have the same
 /// six lanes and a pool to match, unless they say that they have one.
-pub const VARIANTS: [Variant; 17] = [
+pub const VARIANTS: [Variant; 18] = [
     published("a1", Consumer::A1, 445.1, "one lane, no inbox, automatic offset commits"),
     published("a2", Consumer::A2, 447.5, "the same, 100 taken at a time"),
     published("b", Consumer::B, 347.8, "one lane, no inbox, an offset commit for each message"),
@@ -35,7 +35,14 @@ pub const VARIANTS: [Variant; 17] = [
         Consumer::Handwritten,
         Kind::Each,
         40,
-        "inbox, offsets committed in the background",
+        "inbox, `pool.begin()` for each message, offsets committed in the background",
+    ),
+    variant(
+        "handwritten_kept",
+        Consumer::HandwrittenKept,
+        Kind::Each,
+        40,
+        "the same, on a connection that the lane keeps",
     ),
     variant("batch1", Consumer::Batch1, Kind::Each, 40, "handstamp with batch = 1"),
     variant("raw_each", Consumer::RawEach, Kind::Each, 40, "the statements alone, from memory"),

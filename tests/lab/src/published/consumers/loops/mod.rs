@@ -1,5 +1,5 @@
 //! Consumers as people write them by hand for speed, and the same statements without Kafka: loops that differ in a
-//! few choices. Each lane keeps a connection, and no loop waits for a batch to fill.
+//! few choices. Each lane keeps a connection unless it says otherwise, and no loop waits for a batch to fill.
 
 mod claims;
 mod inlet;
@@ -15,7 +15,7 @@ use futures_util::future::try_join_all;
 use self::claims::Claims;
 use self::lane::Lane;
 use self::pipeline::Pipeline;
-use self::session::{Session, Writing};
+use self::session::{Database, Session, Writing};
 use super::Task;
 use super::plain::Offsets;
 
@@ -33,6 +33,8 @@ pub struct Loop {
     claims: Claims,
     statements: Statements,
     offsets: Offsets,
+    /// Whether each transaction takes its connection out of the pool.
+    pooled: bool,
 }
 
 /// Where messages come from.
@@ -66,7 +68,10 @@ impl Loop {
         claims: Claims::Plain,
         statements: Statements::Each,
         offsets: Offsets::Stored,
+        pooled: false,
     };
+    /// As most people write it: `pool.begin()`.
+    pub const POOLED: Self = Self { pooled: true, ..Self::EACH };
     pub const BATCH: Self = Self { feeding: Feeding::Stream, most: BATCH, ..Self::EACH };
     pub const PIPELINED: Self = Self { most: BATCH, statements: Statements::Pipelined, ..Self::EACH };
     pub const NO_INBOX: Self = Self { most: BATCH, claims: Claims::None, ..Self::EACH };
@@ -120,7 +125,11 @@ impl Loop {
         Ok(match self.statements {
             Statements::Pipelined => Writing::Pipelined(Pipeline::connect(&task.database).await?),
             statements => Writing::Waiting(Session {
-                connection: task.pool.acquire().await?.detach(),
+                database: if self.pooled {
+                    Database::Pool(task.pool.clone())
+                } else {
+                    Database::Connection(task.pool.acquire().await?.detach())
+                },
                 claims: self.claims,
                 together: matches!(statements, Statements::Together),
             }),

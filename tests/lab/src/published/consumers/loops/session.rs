@@ -1,6 +1,6 @@
 use anyhow::Result;
 use shipped::Work;
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, PgPool};
 
 use super::super::Task;
 use super::claims::Claims;
@@ -15,10 +15,16 @@ pub enum Writing {
 
 /// One that waits for the answer of each statement.
 pub struct Session {
-    pub connection: PgConnection,
+    pub database: Database,
     pub claims: Claims,
     /// Whether all messages share their statements.
     pub together: bool,
+}
+
+/// Where its transactions begin.
+pub enum Database {
+    Connection(PgConnection),
+    Pool(PgPool),
 }
 
 impl Writing {
@@ -33,7 +39,10 @@ impl Writing {
 
 impl Session {
     async fn apply(&mut self, work: &Work, credits: &[Credit]) -> Result<()> {
-        let mut transaction = self.connection.begin().await?;
+        let mut transaction = match &mut self.database {
+            Database::Connection(connection) => connection.begin().await?,
+            Database::Pool(pool) => pool.begin().await?,
+        };
         let fresh = self.claims.claim(&mut transaction, credits).await?;
         if self.together {
             let fresh = fresh.iter().map(|credit| (&*credit.event, &credit.deposit));

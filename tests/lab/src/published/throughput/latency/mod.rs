@@ -43,8 +43,24 @@ pub struct Load {
     pub latency: Latency,
 }
 
+/// How many messages a second a consumer applies of more than it can take, beside their producer and the broker, which
+/// share its processors.
+pub async fn limit(consumer: Consumer, rate: u64, seconds: u64) -> Result<u64> {
+    let (sent, done) = run(consumer, rate, seconds).await?;
+    let published = |done: &&Done| sent.contains_key(&(done.partition, done.offset));
+    let first = sent.values().min().context("nothing was published")?;
+    let last = done.iter().filter(published).map(|done| done.micros).max().context("nothing was applied")?;
+    Ok(sent.len() as u64 * 1_000_000 / last.saturating_sub(*first).max(1))
+}
+
 /// Publishes at a rate for so many seconds to a consumer that has nothing else to do.
 pub async fn measure(consumer: Consumer, rate: u64, seconds: u64) -> Result<Latency> {
+    let (sent, done) = run(consumer, rate, seconds).await?;
+    Latency::of(rate, &sent, &done)
+}
+
+/// When each message was sent, and when it was finished.
+async fn run(consumer: Consumer, rate: u64, seconds: u64) -> Result<(BTreeMap<(i32, i64), u64>, Vec<Done>)> {
     let mut feed = Feed::open().await;
     let mut books = Books::open().await?;
     books.checkpoint().await?;
@@ -63,12 +79,12 @@ pub async fn measure(consumer: Consumer, rate: u64, seconds: u64) -> Result<Late
     };
     let member = launch.start()?;
     member.working(PATIENCE).await?;
-    let sent = Publisher::to(feed.topic())?.publish(WARM_UP, messages, rate).await?;
+    let sent = Publisher::to(feed.topic(), rate)?.publish(WARM_UP, messages, rate).await?;
     member.finished(PATIENCE).await?;
     member.stop().await;
     let done: Vec<Done> = serde_json::from_slice(&std::fs::read(times)?)?;
     feed.close().await;
-    Latency::of(rate, &sent, &done)
+    Ok((sent, done))
 }
 
 impl Latency {

@@ -14,6 +14,9 @@ use super::super::super::feed::{self, ACCOUNTS};
 /// What is due within this goes out together: a tick for each message would cost more than the message.
 const TICK: Duration = Duration::from_millis(5);
 
+/// From how many a second on messages are sent together.
+const MANY: u64 = 1_000;
+
 /// Publishes at a rate, whatever becomes of what it has published.
 pub struct Publisher<'a> {
     topic: &'a str,
@@ -21,11 +24,11 @@ pub struct Publisher<'a> {
 }
 
 impl<'a> Publisher<'a> {
-    pub fn to(topic: &'a str) -> Result<Self> {
+    pub fn to(topic: &'a str, rate: u64) -> Result<Self> {
         let producer = ClientConfig::new()
             .set("bootstrap.servers", handstamp_tests::kafka_brokers())
-            // The default keeps every message back for 5 ms.
-            .set("linger.ms", "0")
+            // Each message on its own would keep the broker busy, which runs on the same processors as what is measured.
+            .set("linger.ms", if rate > MANY { "10" } else { "0" })
             .create()?;
         Ok(Self { topic, producer })
     }
