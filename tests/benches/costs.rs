@@ -4,8 +4,8 @@
 //! - `course`: the same for the steps of its transaction;
 //! - `read`: its key and what the handler takes of it, by the code that the attribute wrote.
 //!
-//! `cargo bench -p handstamp-tests --bench costs` tells times. `tests/benches/instructions` counts instructions, which
-//! are the same on a busy machine: it runs this program with `COST=core:500 MESSAGES=100000`.
+//! `cargo bench -p handstamp-tests --bench costs` tells times. With `COST=core:500 MESSAGES=100000` in its environment the
+//! program does that once, for one that counts instructions.
 
 use std::hint::black_box;
 
