@@ -100,10 +100,11 @@ use proc_macro::TokenStream;
 /// # Batches
 ///
 /// Messages of a partition that wait are applied together: the handler is called for each, in order, and what it
-/// wrote commits with all their ids at once. As many as handlers need about 50 ms for (longer, up to half a second, where
-/// the database takes long to commit), up to `batch`; one that comes alone does not wait for others. If one fails nothing is kept, and each is run again in a transaction of its own, so that only
-/// the one at fault is tried again or parked. So a call may be undone for a neighbour's sake: what a handler does
-/// outside the database needs an idempotency key in any case. `now()` is the same for all messages of a batch, and
+/// wrote commits with all their ids at once. As many as handlers need about 50 ms for (longer, up to half a second,
+/// where the database takes long to commit), up to `batch`; one that comes alone does not wait for others. If one
+/// fails nothing is kept, and each is run again in a transaction of its own, so that only the one at fault is tried
+/// again or parked. So a call may be undone for a neighbour's sake: what a handler does outside the database needs an
+/// idempotency key in any case. `now()` is the same for all messages of a batch, and
 /// rows that one has written are locked until the last is done. `batch = 1` turns it off.
 ///
 /// # Order

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{Driver, Running, milliseconds};
-use crate::apply::{Disposition, JobFailure};
+use crate::apply::{Disposition, JobDone, JobFailure};
 use crate::failure::FailureKind;
 use crate::flow::{Event, JobId, LaneId, Millis, Offset};
 use crate::inbox::Store;
@@ -37,16 +37,19 @@ impl<DB: Store> Driver<DB> {
 
     pub(super) fn job_ended(&mut self, id: JobId, ended: Ended) {
         let Some(running) = self.running.remove(&id) else { return };
-        let (outcome, mut handlers) = (jobs::outcome(&ended), Millis(0));
-        match ended {
-            Ok(done) => {
-                handlers = milliseconds(done.handlers);
-                for (offset, disposition) in running.offsets.iter().zip(done.dispositions) {
+        let outcome = jobs::outcome(&ended);
+        let handlers = match ended {
+            Ok(JobDone { dispositions, handlers }) => {
+                for (offset, disposition) in running.offsets.iter().zip(dispositions) {
                     self.dealt_with(running.lane, *offset, disposition);
                 }
+                milliseconds(handlers)
             }
-            Err(failed) => self.job_failed(&running, failed),
-        }
+            Err(failed) => {
+                self.job_failed(&running, failed);
+                Millis(0)
+            }
+        };
         self.step(Event::Finished { job: id, outcome, handlers });
     }
 

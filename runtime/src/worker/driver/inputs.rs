@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Driver;
-use crate::flow::{Event, NextOffset, Offset, Order, OrderKey, Tp};
+use crate::flow::{Event, NextOffset, Offset, OrderKey, Tp};
 use crate::inbox::Store;
 use crate::source::kafka::{Fetched, Input, Trouble};
 use crate::worker::notice::Notice;
@@ -88,8 +88,7 @@ impl<DB: Store> Driver<DB> {
 
     /// What a record's message key comes to, where any handler of its topic goes by that.
     fn order_key(&self, record: &Fetched) -> Option<OrderKey> {
-        let handlers = self.handlers.get(usize::from(record.tp.topic))?;
-        let by_key = handlers.iter().any(|(consumer, _)| consumer.options().order == Order::Key);
+        let by_key = self.by_key.get(usize::from(record.tp.topic)) == Some(&true);
         record.message.key().filter(|_| by_key).map(order_key)
     }
 

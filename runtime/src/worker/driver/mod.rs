@@ -20,7 +20,7 @@ use super::ownership::Owned;
 use super::pulse::Pulse;
 use super::report::Log;
 use crate::apply;
-use crate::flow::{Action, Core, Epoch, Event, JobId, LaneId, Millis, Offset, Tp};
+use crate::flow::{Action, Core, Epoch, Event, JobId, LaneId, Millis, Offset, Order, Tp};
 use crate::inbox::{Connections, Store};
 use crate::message::{Message, Position};
 use crate::source::kafka::{Broker, Command, Input, Topics};
@@ -53,6 +53,8 @@ pub(super) struct Driver<DB: Store> {
     group: Arc<str>,
     topics: Topics,
     handlers: Vec<Vec<Handler<DB>>>,
+    /// Whether any handler of a topic goes by message keys.
+    by_key: Vec<bool>,
     connections: Connections<DB>,
     broker: Broker,
     inputs: mpsc::Receiver<Input>,
@@ -99,7 +101,10 @@ impl<DB: Store> Driver<DB> {
             pool: pool.clone(),
             broker: broker.clone(),
         });
+        let goes_by_key = |(consumer, _): &Handler<DB>| consumer.options().order == Order::Key;
+        let by_key = handlers.iter().map(|of_topic| of_topic.iter().any(goes_by_key)).collect();
         Self {
+            by_key,
             log: Log::new(Arc::clone(&group)),
             session_timeout: parts.session_timeout,
             observers: parts.observers,

@@ -48,12 +48,7 @@ async fn claim_in_turn(
         parked: false,
         ahead: false,
     });
-    let row = next.zip(passed);
-    let row = row.map(|(next, passed)| ClaimedRow {
-        next: NextOffset(next),
-        passed: NextOffset(passed),
-        forgot: false,
-    });
+    let row = claimed_row(next, passed, false);
     Ok(Some((xid, Claim { consumer: Some(ConsumerId(consumer)), found: found.collect(), row })))
 }
 
@@ -87,13 +82,12 @@ async fn claim_whatever_comes(
         parked: message.offset.is_some_and(|offset| parked.contains(&offset)),
         ahead: message.offset.is_some_and(|offset| ahead.contains(&offset)),
     });
-    let row = next.zip(passed);
-    let row = row.map(|(next, passed)| ClaimedRow {
-        next: NextOffset(next),
-        passed: NextOffset(passed),
-        forgot: proved == Some(false),
-    });
+    let row = claimed_row(next, passed, proved == Some(false));
     Ok((xid, Claim { consumer: consumer.map(ConsumerId), found: found.collect(), row }))
+}
+
+fn claimed_row(next: Option<i64>, passed: Option<i64>, forgot: bool) -> Option<ClaimedRow> {
+    Some(ClaimedRow { next: NextOffset(next?), passed: NextOffset(passed?), forgot })
 }
 
 /// The claim's transaction, the consumer, the new keys unless all are, `next` and `passed`.

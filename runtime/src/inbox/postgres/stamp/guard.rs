@@ -1,4 +1,6 @@
-use sqlx::PgConnection;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+use sqlx::{PgConnection, Postgres};
 use sqlx_core::sql_str::SqlSafeStr;
 
 use super::super::progress::multirange;
@@ -17,51 +19,31 @@ pub(super) async fn raise(
 ) -> sqlx::Result<bool> {
     mutant!(GuardOutsideWhere => {
         let anywhere = GUARD.replace("pg_current_xact_id_if_assigned() =", "'0'::xid8 <");
-        let raised = raise_whatever_comes(connection, sqlx_core::sql_str::AssertSqlSafe(anywhere), xid, guard, tracking).await?;
+        let anywhere = out_of_turn(sqlx_core::sql_str::AssertSqlSafe(anywhere), xid, guard, tracking);
+        let raised = anywhere.execute(&mut *connection).await?.rows_affected() == 1;
         let current: Option<String> =
             sqlx::query_scalar("SELECT pg_current_xact_id_if_assigned()::text").fetch_one(connection).await?;
         return Ok(raised && current.as_deref() == xid);
     });
     let Ahead { relied, added } = &tracking.ahead;
-    if relied.is_empty() && added.is_empty() && raise_in_turn(connection, xid, guard, tracking).await? {
-        return Ok(true);
+    if relied.is_empty() && added.is_empty() {
+        let raised = in_turn(GUARD_IN_TURN, xid, guard, tracking).execute(&mut *connection).await?;
+        if raised.rows_affected() == 1 {
+            return Ok(true);
+        }
     }
-    raise_whatever_comes(connection, GUARD, xid, guard, tracking).await
+    let raised = out_of_turn(GUARD, xid, guard, tracking).execute(connection).await?;
+    Ok(raised.rows_affected() == 1)
 }
 
-/// Raises the progress where nothing is dealt with out of turn; `false` if that, or another condition, does not
-/// hold.
-async fn raise_in_turn(
-    connection: &mut PgConnection,
-    xid: Option<&str>,
-    guard: &Guard<'_>,
-    Tracking { partition, watermark, acknowledged, .. }: &Tracking,
-) -> sqlx::Result<bool> {
-    let updated = sqlx::query(GUARD_IN_TURN)
-        .bind(guard.consumer.0)
-        .bind(&*partition.topic)
-        .bind(partition.partition)
-        .bind(&*partition.cluster)
-        .bind(partition.topic_id)
-        .bind(partition.incarnation)
-        .bind(watermark)
-        .bind(acknowledged)
-        .bind(guard.ceiling)
-        .bind(xid)
-        .execute(connection)
-        .await?;
-    Ok(updated.rows_affected() == 1)
-}
-
-/// Raises the progress by a statement like [`GUARD`]; `false` if its conditions do not hold.
-async fn raise_whatever_comes(
-    connection: &mut PgConnection,
+/// A statement with what [`GUARD_IN_TURN`] asks for.
+fn in_turn<'a>(
     statement: impl SqlSafeStr,
-    xid: Option<&str>,
+    xid: Option<&'a str>,
     guard: &Guard<'_>,
-    Tracking { partition, watermark, acknowledged, ahead }: &Tracking,
-) -> sqlx::Result<bool> {
-    let updated = sqlx::query(statement)
+    Tracking { partition, watermark, acknowledged, .. }: &'a Tracking,
+) -> Query<'a, Postgres, PgArguments> {
+    sqlx::query(statement)
         .bind(guard.consumer.0)
         .bind(&*partition.topic)
         .bind(partition.partition)
@@ -72,12 +54,20 @@ async fn raise_whatever_comes(
         .bind(acknowledged)
         .bind(guard.ceiling)
         .bind(xid)
-        .bind(multirange(&ahead.added))
-        .bind(multirange(&ahead.relied))
+}
+
+/// A statement with what [`GUARD`] asks for besides.
+fn out_of_turn<'a>(
+    statement: impl SqlSafeStr,
+    xid: Option<&'a str>,
+    guard: &'a Guard<'_>,
+    tracking: &'a Tracking,
+) -> Query<'a, Postgres, PgArguments> {
+    let Ahead { relied, added } = &tracking.ahead;
+    in_turn(statement, xid, guard, tracking)
+        .bind(multirange(added))
+        .bind(multirange(relied))
         .bind(guard.applied)
-        .execute(connection)
-        .await?;
-    Ok(updated.rows_affected() == 1)
 }
 
 /// What [`GUARD`] does where nothing is ahead, and nothing of this transaction's will be.
