@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use handstamp::{BoxError, EventId, idempotent};
+use handstamp::{BoxError, EventId, Notice, idempotent};
 use handstamp_tests::Running;
 use sqlx::PgConnection;
 
@@ -57,6 +57,9 @@ async fn what_is_kept_back_behind_a_slow_message_is_applied_in_its_order() {
     scene.topic.produce_all(events(MANY)).await;
     let mut worker = Running::start(scene.worker().consume::<record_all>(scene.topic.name()));
     worker.until_done(MANY).await;
+    // One that delivers nothing any more would be read anew after a while.
+    let started = worker.heard().iter().filter(|notice| matches!(notice, Notice::Started { .. })).count();
+    assert_eq!(started, 1);
     worker.stop().await.expect("a good end");
     let expected: Vec<_> = (0..MANY).map(event_id).collect();
     assert!(scene.effects().await == expected, "something was lost, applied twice or out of order");
