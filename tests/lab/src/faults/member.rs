@@ -45,12 +45,12 @@ pub struct Said {
 
 /// What librdkafka calls the one thread that every client has.
 const CLIENT_THREAD: &str = "rdk:main";
-/// A worker has one for its group, and may have another for a moment to ask something.
-const CLIENTS: usize = 2;
+/// A worker has one for its group, and another only for a moment, to ask something.
+const CLIENTS: usize = 1;
 
 impl Member {
     /// Waits until it has no more clients than it needs; whether that was before patience ended. One that was given
-    /// up goes on as long as its threads do.
+    /// up and is never done closing keeps its threads.
     pub async fn until_rid_of_clients(&self) -> Result<bool> {
         let deadline = Instant::now() + PATIENCE;
         while clients(self.process.id())? > CLIENTS {

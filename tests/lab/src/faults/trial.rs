@@ -85,6 +85,16 @@ impl Trial {
         Stage::open(&self.arena, setup, self.random(u64::MAX - number), logs).await
     }
 
+    /// Waits until none of the members has a client that it has given up: such a one can take a whole processor.
+    pub async fn blame_clients_that_do_not_end(&self, members: &[Member]) -> Result<()> {
+        for member in members {
+            if !member.until_rid_of_clients().await? {
+                self.blame("a client that was given up has not ended");
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until everything on a stage is dealt with, and adds what is found to the row's report.
     pub async fn close(&self, stage: Stage, members: Vec<Member>) -> Result<()> {
         let journal = Arc::clone(&stage.journal);

@@ -68,11 +68,7 @@ async fn on_a_stage(trial: &Trial, tally: &Tally<RDKafkaRespErr>) -> Result<()> 
             trial.observed(Fault::CommitErrors);
         }
     }
-    for member in &members {
-        if !member.until_rid_of_clients().await? {
-            trial.blame("clients that were given up have not ended");
-        }
-    }
+    trial.blame_clients_that_do_not_end(&members).await?;
     trial.close(stage, members.into()).await
 }
 

@@ -119,6 +119,7 @@ async fn on_a_stage(trial: &Trial, tally: &Tally<Kind>) -> Result<()> {
             trial.blame(format!("{kind:?}: {partition} was started at {offset}, below what was committed"));
         }
     }
+    trial.blame_clients_that_do_not_end(&members).await?;
     trial.close(stage, members.into()).await
 }
 
