@@ -99,8 +99,8 @@ pub(super) fn deliver<C: ConsumerContext>(
 
 /// Ends a client that has met a fatal error, without leaving its group: nobody there counts on it any more.
 ///
-/// Such a client delivers no rebalance, and closing it waits for one: for ever, with a thread of librdkafka's that takes
-/// a whole processor (seen in 2.12.1). Blocks until its threads have ended. Its context is not freed: callbacks may
+/// Closing such a client may wait for a rebalance that it does not deliver: for ever, with a thread of librdkafka's that
+/// takes a whole processor (seen in 2.12.1). Blocks until its threads have ended. Its context is not freed: callbacks may
 /// still be using it.
 pub(super) fn abandon<C: ConsumerContext>(consumer: BaseConsumer<C>) {
     let client = consumer.client().native_ptr();
